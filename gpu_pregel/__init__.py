@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
     from gpu_pregel.host.graphs.graph import Graph as Graph
+    from gpu_pregel.host.mixed.agents import Agents as Agents
+    from gpu_pregel.host.mixed.run import run as run
     from gpu_pregel.host.programs.buckets import Buckets as Buckets
     from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
     from gpu_pregel.host.programs.frontier import Frontier as Frontier
@@ -89,7 +91,6 @@ if TYPE_CHECKING:
     from gpu_pregel.host.programs.operators import process_vertices as process_vertices
     from gpu_pregel.host.programs.program import Combiner as Combiner
     from gpu_pregel.host.programs.program import VertexProgram as VertexProgram
-    from gpu_pregel.host.programs.run import run as run
     from gpu_pregel.host.stores.memory import MemoryStore as MemoryStore
     from gpu_pregel.host.stores.postgres import PostgresStore as PostgresStore
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "Agents": "gpu_pregel.host.mixed.agents",
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
     "Buckets": "gpu_pregel.host.programs.buckets",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
@@ -121,7 +123,7 @@ _HOMES = {
     "process_edges": "gpu_pregel.host.programs.operators",
     "process_vertices": "gpu_pregel.host.programs.operators",
     "read_graph": "gpu_pregel.io",
-    "run": "gpu_pregel.host.programs.run",
+    "run": "gpu_pregel.host.mixed.run",
     "sorted_rows": "gpu_pregel.kernels.library",
     "uniform": "gpu_pregel.host.graphs.generators",
 }

@@ -10,11 +10,19 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.agents.observers.telemetry import OpenTelemetryObserver
-from gpu_pregel.host.agents.requests import answer, cancel, send
+from gpu_pregel.host.agents.requests import answer, cancel, retry, send
 from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.run import arun, run, start
-from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, start_or_resume, state_at
+from gpu_pregel.host.agents.stored_runs import (
+    aresume,
+    astart_or_resume,
+    fork,
+    reopen,
+    resume,
+    start_or_resume,
+    state_at,
+)
 from gpu_pregel.host.agents.supervisor import serve
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
@@ -37,11 +45,13 @@ __all__ = [
     "answer",
     "aresume",
     "arun",
+    "astart_or_resume",
     "cancel",
     "fork",
     "register",
     "reopen",
     "resume",
+    "retry",
     "run",
     "send",
     "serve",

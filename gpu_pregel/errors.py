@@ -104,6 +104,10 @@ class ProgramError(GpuPregelError, TypeError):
     """A function of a program or of an operator cannot be compiled, returns the wrong type, or raises on a GPU."""
 
 
+class CompileError(ProgramError):
+    """Numba cannot compile a function of a program or of an operator for a device."""
+
+
 class VertexError(ProgramError, ArithmeticError, IndexError):
     """A program's function fails for a vertex: zero division, an index out of range, or a result that does not fit.
 

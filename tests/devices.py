@@ -64,11 +64,15 @@ GPUS = ("cuda",)
 NAMES = ("cpu", *map(emulated, SEEDS), *GPUS)
 PROGRAM_NAMES = (*NAMES, "python")
 """The devices that run vertex programs: those without compiled kernels too."""
+RUN_NAMES = (*PROGRAM_NAMES, "agents")
+"""What ``gp.run`` takes as its device: agents too, which only it can start."""
 
 DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES])
 """Runs a test with an argument ``device`` on every device and with every seed."""
 PROGRAM_DEVICES = pytest.mark.parametrize("device", [on(name) for name in PROGRAM_NAMES])
 """The same for a test of vertex programs."""
+RUN_DEVICES = pytest.mark.parametrize("device", [on(name) for name in RUN_NAMES])
+"""The same with agents, for a test of what ``gp.run`` returns."""
 CUDA_DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES[1:]])
 """The same as ``DEVICES`` without the CPU."""
 EMULATED_DEVICES = pytest.mark.parametrize("device", [on(emulated(seed)) for seed in _ALL_SEEDS])
@@ -79,12 +83,14 @@ def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
     """Run a test on every device with every combination of options, as arguments ``device`` and ``way``, a dict.
 
     ``threads`` varies only on the CPU. The seeds alternate, so that together they run each combination once. With
-    partitions, which only vertex programs have, the test runs on "python" too, which accepts but does not use them.
+    partitions, which only vertex programs have, the test runs on "python" too, which accepts but does not use them, and
+    exhaustively with agents, which take a hundred times as long.
     """
     cases = []
-    for device in PROGRAM_NAMES if "partitions" in options else NAMES:
+    interpreted = ("python", *(["agents"] if EXHAUSTIVE else []))
+    for device in (*NAMES, *(interpreted if "partitions" in options else ())):
         known = {key: list(values) for key, values in options.items() if key != "threads" or device == "cpu"}
-        if device == "python":
+        if device in interpreted:
             known["partitions"] = known["partitions"][-1:]
         for number, values in enumerate(product(*known.values())):
             if _has_turn(device, number):

@@ -114,7 +114,7 @@ def python(program: str, *arguments: object, prefix: tuple[str, ...] = ()) -> su
 
 
 def output(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
     return out
 
@@ -128,7 +128,7 @@ def run_together(*processes: subprocess.Popen[str]) -> list[str]:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    outputs = [process.communicate(timeout=60) for process in processes]
+    outputs = [process.communicate(timeout=200) for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), outputs
     return [out for out, _ in outputs]
 

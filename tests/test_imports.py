@@ -24,6 +24,7 @@ ROOMS = [
     ("gpu_pregel.host.superstep",),
     ("gpu_pregel.host.graphs",),
     ("gpu_pregel.host.programs", "gpu_pregel.host.agents"),
+    ("gpu_pregel.host.mixed",),
     ("gpu_pregel",),
 ]
 """From the bottom; rooms of one line do not import each other."""

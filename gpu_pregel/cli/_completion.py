@@ -29,6 +29,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
         "to": _formats,
         "program": argcomplete.completers.FilesCompleter(("py",)),
         "run_id": _run_ids,
+        "pattern": _run_ids,
         "copy": argcomplete.completers.DirectoriesCompleter(),
     }
     for action in _actions(parser):

@@ -16,7 +16,7 @@ from gpu_pregel.cli._wording import in_options
 if TYPE_CHECKING:
     from gpu_pregel.agents import Event
 
-_QUIET = ("superstep", "attempt", "interrupt", "commit", "hold", "end")
+_QUIET = ("superstep", "emit", "attempt", "interrupt", "commit", "hold", "end")
 """Events that are only shown with ``--verbose``."""
 _FAILED = 1
 
@@ -76,7 +76,7 @@ def add_parser(commands: Any) -> None:
     _add_limits(serve)
     serve.add_argument("--once", action="store_true", help="end when no run can continue, instead of waiting")
     serve.add_argument("--json", action="store_true", help="print events as lines of JSON on stdout")
-    serve.add_argument("-v", "--verbose", action="store_true", help="also print supersteps and attempts")
+    serve.add_argument("-v", "--verbose", action="store_true", help="also print supersteps, attempts and emissions")
     serve.set_defaults(run=run, option_strings=frozenset(serve._option_string_actions))
 
 
@@ -136,7 +136,8 @@ def run(options: argparse.Namespace) -> int:
                 stop=log.closed,
             )
     log.end(left)
-    return _FAILED if options.once and (left.keys() & {"failed", "error"}) else 0
+    has_failed = options.once and left.keys() & {"failed", "error"}
+    return _FAILED if has_failed or log.closed.is_set() else 0
 
 
 class EventLog:
@@ -172,6 +173,8 @@ class EventLog:
         facts = {name: fact for name, fact in event.facts.items() if name not in record}
         if isinstance(text := facts.get("text"), str):
             facts["text"] = in_options(text, self._options)
+        if "payload" in facts:
+            facts["payload"] = repr(facts["payload"])
         self._print(record | facts)
 
     def end(self, left: dict[str, int]) -> None:

@@ -1,9 +1,12 @@
-"""``gpu-pregel runs``: list, show, fork, cancel, prune, delete and expire the runs in a store."""
+"""``gpu-pregel runs``: list, show, fork, retry, cancel, prune, delete and expire the runs in a store."""
 
 from __future__ import annotations
 
 import argparse
+import ast
+import json
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.cli import _common
@@ -18,14 +21,14 @@ def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "runs",
-        help="list, show, fork, cancel, prune, delete and expire runs in a store",
-        description="List, show, fork, cancel, prune, delete and expire the runs in a store.",
+        help="list, show, fork, retry, cancel, prune, delete and expire runs in a store",
+        description="List, show, fork, retry, cancel, prune, delete and expire the runs in a store.",
         epilog=f"Without an action, list the runs. {_common.example('runs runs.db show tuesday --values')}",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
-    actions = parser.add_subparsers(metavar="{list,show,fork,cancel,prune,delete,expire}")
+    actions = parser.add_subparsers(metavar="{list,show,fork,retry,cancel,prune,delete,expire}")
     _add(actions, "list --json", _list, "list the runs")
     text = "show the history of a run, and its vertices with --values"
     show = _add(actions, "show tuesday --at 7 --values", _show, text, "run_id")
@@ -34,11 +37,21 @@ def add_parser(commands: Any) -> None:
     )
     show.add_argument("--values", action="store_true", help="also print values, failures, interrupts and timers")
     text = "start a new run from a superstep of another one"
-    fork = _add(actions, "fork tuesday --at 7 --id wednesday", _fork, text, "run_id", writes=True)
+    fork = _add(actions, "fork tuesday --at 7 --set a=50", _fork, text, "run_id", writes=True)
     fork.add_argument(
         "--at", type=int, metavar="SUPERSTEP", help="superstep to fork from (default: the last committed one)"
     )
     fork.add_argument("--id", dest="new_id", help="id of the new run (default: a new unique id)")
+    fork.add_argument(
+        "--set",
+        type=_assignment,
+        action="append",
+        default=[],
+        metavar="ID=JSON",
+        help="new value of a vertex, which is active in the first superstep of the new run; may be repeated",
+    )
+    text = "give the failed vertices of a held run new attempts, which resuming or serving it computes"
+    _add(actions, "retry tuesday", _retry, text, "run_id", writes=True)
     text = "end a run, after the current superstep if a program is computing one"
     _add(actions, "cancel tuesday", _cancel, text, "run_id", writes=True)
     text = "remove old supersteps of a run"
@@ -56,7 +69,7 @@ def add_parser(commands: Any) -> None:
         metavar="TIME",
         help="time since the last change: 90s, 15m, 12h, 30d",
     )
-    expire.add_argument("--status", action="append", help="delete only runs with this status; may be repeated")
+    expire.add_argument("--status", action="append", help="their status (default: all of ended runs); may be repeated")
     expire.add_argument("--dry-run", action="store_true", help="only list the runs that would be deleted")
     delete.add_argument("--force", action="store_true", help="delete the run even while a program has claimed it")
 
@@ -164,7 +177,10 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
     row = store.run(options.run_id)
     superstep = row.head if options.at is None else options.at
     if row.kind == "agents":
-        new_id = agents.fork(store, row.id, superstep, options.new_id)
+        values = _new_values(store, row, superstep, options.set) if options.set else None
+        new_id = agents.fork(store, row.id, superstep, options.new_id, values=values)
+    elif options.set:
+        raise ArgumentError(f"run {row.id!r} has {row.kind} vertices: --set changes values of agents")
     else:
         saved = store.load(row.id, superstep)
         if saved.base_step != superstep:
@@ -174,6 +190,49 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
         new_id = new_run_id() if options.new_id is None else options.new_id
         store.fork(row.id, superstep, new_id, saved.base(), blobs={name: saved.blob(name) for name in saved.blobs})
     _common.print_json({"run": new_id}) if options.json else print(new_id)
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """Parse ``ID=JSON``; an argparse type."""
+    vertex, separator, value = text.partition("=")
+    try:
+        if separator:
+            return vertex, json.loads(value)
+    except ValueError as error:
+        problem = f"{value!r} is not JSON ({error}): write text in double quotes, such as 'a=\"text\"'"
+        raise argparse.ArgumentTypeError(problem) from None
+    raise argparse.ArgumentTypeError(f"{text!r} is not of the form ID=JSON, such as a=50")
+
+
+def _new_values(store: Store, row: RunRow, superstep: int, given: list[tuple[str, Any]]) -> dict[Any, Any]:
+    """Return the given values by id, which is written as in Python, or as text without quotes."""
+    from gpu_pregel import agents
+
+    known, values = set(agents.state_at(store, row.id, superstep).vertices), {}
+    for text, value in given:
+        vertex: Any = text
+        with suppress(ValueError, SyntaxError, TypeError):
+            written = ast.literal_eval(text)
+            vertex = written if type(written) in (str, int, bytes, tuple) and written in known else text
+        if vertex not in known:
+            raise ArgumentError(
+                f"run {row.id!r} has no vertex {text} after superstep {superstep}: "
+                f"write its id as runs show --values does"
+            )
+        if vertex in values:
+            raise ArgumentError(f"--set was given twice for vertex {vertex!r}")
+        values[vertex] = value
+    return values
+
+
+def _retry(store: Store, options: argparse.Namespace) -> None:
+    from gpu_pregel import agents
+
+    vertices = [repr(vertex) for vertex in agents.retry(store, options.run_id)]
+    if options.json:
+        _common.print_json({"run": options.run_id, "vertices": vertices})
+    else:
+        print(f"run {options.run_id!r} retries {', '.join(map(_common.printable, vertices))}")
 
 
 def _cancel(store: Store, options: argparse.Namespace) -> None:

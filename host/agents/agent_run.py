@@ -9,16 +9,16 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry, Woken
+from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry, WakeUp
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
-from gpu_pregel.host.agents.requests import POLL_SECONDS, RequestReader, Requests
+from gpu_pregel.host.agents.requests import POLL_SECONDS, RequestReader, Requests, chosen_failures
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -105,7 +105,7 @@ class AgentRun:
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
-            if self._requests is not None:
+            if self._requests is not None and self._requests_are_due():
                 self._take_requests()
             state = self._policy.state
             if state.timers and (seconds := self._wake_due()) is not None:
@@ -123,17 +123,17 @@ class AgentRun:
                 self._master.close()
             return may_continue
 
+    def _requests_are_due(self) -> bool:
+        """Whether it is time to look for what other programs ask: now and then, and always if the run is held."""
+        return self._requests is not None and (self._master.status != "running" or self._requests.is_due())
+
     def _take_requests(self) -> bool:
-        """Take up what other programs ask of the run, if it is time to look; return whether a superstep may follow."""
+        """Take up what other programs ask of the run; return whether a superstep may follow."""
         reader, policy, status = self._requests, self._policy, self.status
-        if (
-            reader is None
-            or status in ENDED - {"completed", "partial", "waiting"}
-            or (status == "running" and not reader.is_due())
-        ):
+        if reader is None or status in ENDED - {"completed", "partial", "waiting"}:
             return False
         requests = reader.read()
-        if requests.is_cancelled:
+        if requests.is_cancelled and not self._master.is_over:  # it may have ended before the request was stored
             self._master.end("cancelled")
         if requests.numbers:
             self._deliver(requests)
@@ -161,7 +161,7 @@ class AgentRun:
         now = time.time()
         due = due_timers(timers, now)
         if due:
-            self._master.receive(*map(Woken, due))
+            self._master.receive(*map(WakeUp, due))
         elif self._is_waiting and self._master.is_stopping:
             self._master.end()
         elif self._is_waiting:
@@ -180,18 +180,7 @@ class AgentRun:
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
-        ledger = self._policy.ledger
-        failed = [] if ledger is None else ledger.with_status("failed")
-        if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
-            raise ArgumentTypeError(f"retry takes a list of ids, not {vertices!r}")
-        chosen = failed if vertices is None else [id_key(vertex) for vertex in vertices]
-        for vertex in chosen:
-            if vertex not in failed:
-                known = list(map(decode, failed))
-                raise ArgumentError(
-                    f"vertex {decode(vertex)!r} has not failed in a held superstep; failed vertices: {known}"
-                )
-        self._master.receive(*map(Retry, chosen))
+        self._master.receive(*map(Retry, chosen_failures(self._policy.ledger, vertices)))
 
     def answer(self, vertex: Any, answer: Any) -> None:
         """Answer a vertex's interrupt; the next :meth:`step` runs the vertex again from its start.

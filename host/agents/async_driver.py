@@ -55,17 +55,21 @@ class AsyncDriver:
 
     async def _step(self, agents: AgentRun) -> bool:
         """Run a superstep; return whether another may follow."""
-        await self._take_requests(agents)
+        if agents._requests_are_due():
+            await self._take_requests(agents)
         if agents._policy.state.timers:
             seconds = await self._call(agents._wake_due, on_loop=self._on_loop(agents))
             if seconds is not None:
                 await asyncio.sleep(seconds)
                 return True
-        superstep, transport = agents._master.advance(), agents._transport
+        superstep, transport, on_loop = agents._master.advance(), agents._transport, self._on_loop(agents)
         with nullcontext() if _is_small(agents) else relaxed_gc(beside_users_code=True):
             while True:
-                until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
-                self._raise_if_cancelled()
+                if on_loop:
+                    until: Any = next(superstep, _OVER)
+                else:
+                    until = await self._call(next, superstep, _OVER, on_loop=False)
+                    self._raise_if_cancelled()
                 if until is _OVER:
                     return agents.status == "running" or await self._take_requests(agents) or agents._is_waiting
                 if transport.blocks:

@@ -1,4 +1,4 @@
-"""The end of an attempt: the exception that ends one early, and what later messages and requests meet."""
+"""The end of an attempt: the exception that ends one early, and the errors of what comes later."""
 
 from __future__ import annotations
 
@@ -25,3 +25,10 @@ class ClosedList(list[Any]):
 
 
 CLOSED = ClosedList()
+
+
+def emission_refused() -> RuntimeError:
+    """Return the error for emissions after the end of their attempt."""
+    return RuntimeError(
+        "the attempt has ended, so emissions of its context are lost: wait for threads and tasks before compute returns"
+    )

@@ -75,32 +75,25 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
     failed = {} if len(records) == len(ledger.vertices) else ledger.failures()
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
-    requesting = [pair for pair in records if pair[1].mutations]
+    awake, requesting = _find_awake(records)
     refused: Refusals = {}
     values, aggregates = _fold_aggregates(options, state, records, refused) if options.reductions else ({}, {})
     mutated = NO_CHANGE
     if requesting:
-
-        def find(vertex: Id) -> VertexData | None:
-            return changed.get(vertex) or state.vertices.get(vertex)
-
-        mutated = resolve_mutations(requesting, find, inbox, options.resolve, options.on_missing, refused)
+        mutated = _resolve(requesting, state, changed, inbox, options, refused)
     if inbox:
         mutated = _find_recipients(state, records, inbox, mutated, options.on_missing, refused)
     if refused:
         raise RefusedError(refused)
     count = len(state.vertices)
     if mutated is not NO_CHANGE:
-        changed.update(mutated.set)
-        for vertex in mutated.remove:
-            changed.pop(vertex, None)
+        _apply(mutated, changed, awake)
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
     function, halted = state.function, False
     if options.master is not None:
         function, halted = _ask_master(options.master, options, ledger.step, count, values, function)
         # The master may have modified the values.
         aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
-    awake = _find_awake(records, mutated)
     active = awake.union(inbox) if inbox else awake
     timers = state.timers
     if timers or requesting:
@@ -121,14 +114,56 @@ def route(records: Records, sent: Inbox) -> Inbox:
     return inbox
 
 
-def _find_awake(records: Records, mutated: Change) -> set[Id]:
-    """Return the vertices that have not voted to halt; every vertex that was awake has been computed."""
-    awake = {vertex for vertex, record in records if not record.halted}
-    if mutated is not NO_CHANGE:
-        for vertex, one in mutated.set.items():
-            (awake.discard if one.halted else awake.add)(vertex)
-        awake.difference_update(mutated.remove)
-    return awake
+def _resolve(
+    requesting: Records,
+    state: State,
+    changed: dict[Id, VertexData],
+    inbox: Inbox,
+    options: RunOptions,
+    refused: Refusals,
+) -> Change:
+    """Return the effect of the requests; ``changed`` has the vertices that records and failures change."""
+
+    def find(vertex: Id) -> VertexData | None:
+        return changed.get(vertex) or state.vertices.get(vertex)
+
+    return resolve_mutations(requesting, find, inbox, options.resolve, options.on_missing, refused)
+
+
+def _apply(mutated: Change, changed: dict[Id, VertexData], awake: set[Id]) -> None:
+    """Add the effect of the requests to the changed vertices and to those that are awake."""
+    changed.update(mutated.set)
+    for vertex, one in mutated.set.items():
+        (awake.discard if one.halted else awake.add)(vertex)
+    for vertex in mutated.remove:
+        changed.pop(vertex, None)
+        awake.discard(vertex)
+
+
+def _find_awake(records: Records) -> tuple[set[Id], Records]:
+    """Return the vertices that have not voted to halt, and the records with requests.
+
+    Every vertex that was awake has been computed.
+    """
+    awake, requesting = set(), []
+    for vertex, record in records:
+        _, halted, _, _, mutations = record
+        if not halted:
+            awake.add(vertex)
+        if mutations:
+            requesting.append((vertex, record))
+    return awake, requesting
+
+
+def change_of_partitions(state: State, ledger: Ledger, after: AgentChange, has_record: Callable[[Id], bool]) -> Change:
+    """Return the change that partitions need in addition to the records of their own attempts."""
+    change = Change(dict(after.mutated.set), list(after.failed), after.mutated.remove)
+    for vertex, _ in after.records:
+        if vertex in after.changed and not has_record(vertex):  # of a former worker, or that of another partition
+            change.set[vertex] = after.changed[vertex]
+    for vertex in ledger.refused.difference(change.remove):  # their partitions may have the refused records
+        change.set.setdefault(vertex, after.changed.get(vertex) or state.vertices[vertex])
+    return change
 
 
 def state_after(state: State, after: AgentChange) -> State:
@@ -162,7 +197,7 @@ def _fold_aggregates(
         made = contributions.get(name, [])
         try:
             values[name], encoded[name] = _extend(options.reductions[name], before, made)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not made:
                 raise
             for vertex, reason in _blame(name, options.reductions[name], before, made, error).items():
@@ -176,7 +211,9 @@ def _extend(reduction: Reduction, before: Any, contributions: Contributions) -> 
     return total, encode(total, name="its result")
 
 
-def _blame(name: str, reduction: Reduction, before: Any, contributions: Contributions, error: Exception) -> Refusals:
+def _blame(
+    name: str, reduction: Reduction, before: Any, contributions: Contributions, error: BaseException
+) -> Refusals:
     """Return the vertices whose contributions cannot be read or, if there are none, cannot be folded."""
     refused: Refusals = {}
     for vertex, data in contributions:
@@ -184,6 +221,8 @@ def _blame(name: str, reduction: Reduction, before: Any, contributions: Contribu
             decode(data, name="a contribution")
         except CodecError as unreadable:
             refused[vertex] = refusal(f"aggregator {name!r} cannot fold {unreadable}", unreadable)
+        except (Exception, SystemExit):
+            continue  # of a method of the user's types, as below
     if refused:
         return refused
     _, culprits = _find_culprits(reduction, before, contributions)
@@ -195,11 +234,11 @@ def _blame(name: str, reduction: Reduction, before: Any, contributions: Contribu
 
 def _find_culprits(
     reduction: Reduction, before: Any, contributions: Contributions
-) -> tuple[Any, list[tuple[Id, Exception]]]:
+) -> tuple[Any, list[tuple[Id, BaseException]]]:
     """Return the aggregate of the contributions that can be folded, and the vertices of the others."""
     try:
         return _extend(reduction, before, contributions)[0], []
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if len(contributions) < 2:
             return before, [(vertex, error) for vertex, _ in contributions]
     middle = len(contributions) // 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
@@ -21,10 +22,10 @@ from gpu_pregel.host.agents.parts import (
     Part,
     Question,
     Retry,
-    Woken,
+    WakeUp,
 )
-from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges
-from gpu_pregel.host.agents.state import Records, State
+from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges, new_record
+from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.state_format import begin_packing, cut, failure_fields, pack_state, read_columns
 from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
@@ -39,7 +40,7 @@ _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
 then takes at most this many bytes."""
-_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, Woken)
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, WakeUp)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
     enumerate(
@@ -138,13 +139,10 @@ class Segment:
     def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
         """Restore a segment from its columns."""
         ids, values, halted, counts, targets, messages, aggregates, mutations, others = columns
-        contributions, requests = dict(aggregates), dict(mutations)
-        sent = list(zip(targets, messages, strict=True))
-        records = [
-            (vertex, Record(value, bool(flag), outbox, contributions.get(k, ()), requests.get(k, ())))
-            for k, (vertex, value, flag, outbox) in enumerate(zip(ids, values, halted, cut(sent, counts), strict=True))
-        ]
-        return cls(records, [_part(*other) for other in others])
+        outboxes = cut(list(zip(targets, messages, strict=True)), counts)
+        fields = values, map(bool, halted), outboxes, _dense(aggregates, len(ids)), _dense(mutations, len(ids))
+        records = map(new_record, zip(*fields, strict=True))
+        return cls(list(zip(ids, records, strict=True)), [_part(*other) for other in others])
 
     @classmethod
     def of(cls, ledger: Ledger) -> Segment:
@@ -166,7 +164,7 @@ class Segment:
     def is_begun(self) -> bool:
         """Whether the superstep has begun: there are events besides those that precede it."""
         return bool(self.records) or any(
-            not isinstance(part, EarlyMessage | ChangedOptions | Woken) for part in self.others
+            not isinstance(part, EarlyMessage | ChangedOptions | WakeUp) for part in self.others
         )
 
     def receive(self, state: State) -> None:
@@ -176,7 +174,7 @@ class Segment:
                 state.inbox.setdefault(part.target, []).append(part.message)
             elif isinstance(part, ChangedOptions):
                 state.options = decode(part.options)
-            elif isinstance(part, Woken):
+            elif isinstance(part, WakeUp):
                 state.wake(part.vertex)
 
     def replay(self, ledger: Ledger) -> None:
@@ -276,6 +274,8 @@ class SavedSuperstep:
     removed: list[Id]
     row: dict[str, Any]
     """The row of the trace."""
+    sent: tuple[Records, Inbox] = field(default_factory=lambda: ([], {}), init=False)
+    """The records, and the messages from outside, once they have been applied."""
 
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
@@ -286,8 +286,13 @@ class SavedSuperstep:
             unpacked.append(Segment.of_columns(last))
         return cls(step, unpacked, *rest)
 
-    def advance(self, state: State) -> None:
-        """Apply the superstep to a state."""
+    @property
+    def needs_inbox(self) -> bool:
+        """Whether ``apply`` reads the inbox, or adds to it."""
+        return bool(self.failed) or any(segment.others for segment in self.segments)
+
+    def apply(self, state: State) -> None:
+        """Apply the superstep to a state, except for its messages."""
         ledger = Ledger(self.step, [], state.inbox)
         for segment in self.segments:
             segment.receive(state)
@@ -295,20 +300,34 @@ class SavedSuperstep:
         records: Records = sorted(ledger.records.items())
         state.failed.update(ledger.failures(self.failed))
         changed = state.computed(records, self.failed)
-        inbox = route(records, ledger.sent)
         state.timers = timers_after(state.timers, records, self.removed)
         state.vertices.update(changed)
         for vertex in self.removed:
             state.vertices.pop(vertex, None)
         for vertex, value, edges, flag in self.mutated:
             state.vertices[vertex] = VertexData(value, flat_edges(edges), flag)
-        state.inbox = {target: messages for target, messages in inbox.items() if target in state.vertices}
         state.aggregates, state.function = self.aggregates, self.function
+        self.sent = records, ledger.sent
+
+    def deliver(self, state: State) -> None:
+        """Deliver its messages, which replace the inbox; without this the inbox is not that after the superstep."""
+        inbox = route(*self.sent)
+        if not inbox.keys() <= state.vertices.keys():
+            inbox = {target: messages for target, messages in inbox.items() if target in state.vertices}
+        state.inbox = inbox
 
 
 def _sparse(columns: list[Sequence[Any]]) -> list[tuple[int, tuple[Any, ...]]]:
     """Return the entries that are not empty, each with its position."""
     return [(k, tuple(entry)) for k, entry in enumerate(columns) if entry]
+
+
+def _dense(entries: Sequence[tuple[int, tuple[Any, ...]]], count: int) -> Iterable[tuple[Any, ...]]:
+    """Return a column from the entries that are not empty."""
+    if not entries:
+        return repeat((), count)
+    found = dict(entries)
+    return [found.get(k, ()) for k in range(count)]
 
 
 def _plain(part: Part) -> tuple[Any, ...]:

@@ -18,7 +18,10 @@ from gpu_pregel.host.agents.codec.differences import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpu_pregel.host.agents.codec.piece_tree import PieceTree
+    from gpu_pregel.host.agents.records import VertexData
 
 _MAX_SIZE = 1 << 27
 """Maximum encoded bytes of all values that a partition keeps; in memory they take several times as much."""
@@ -124,19 +127,17 @@ class KeptValues:
         except Exception:  # as above
             return None
 
-    def commit(self, vertex: Id, old: EncodedValue, change: bytes | None) -> EncodedValue:
-        """Keep the value that was staged with a change, and return the new encoded value."""
-        kept = self.staged.pop(vertex, None)
-        if kept is None:
-            return old if change is None else changed_value(old, change)
-        self.forget(vertex)
-        if len(kept.encoded) >= LARGE:
-            self._kept[vertex] = kept
-            self._size += len(kept.encoded)
-        return kept.encoded
-
-    def end_commit(self) -> None:
-        """Drop what is still staged: values of vertices that other partitions own."""
+    def commit(self, vertices: Mapping[Id, VertexData]) -> None:
+        """Keep the staged values of the partition's vertices, which have been changed accordingly."""
+        for vertex, kept in self.staged.items():
+            one = vertices.get(vertex)
+            if one is None:  # another partition owns it
+                continue
+            self.forget(vertex)
+            kept.encoded = one.value
+            if len(kept.encoded) >= LARGE:
+                self._kept[vertex] = kept
+                self._size += len(kept.encoded)
         self.staged.clear()
 
     def unstage(self, vertex: Id) -> None:

@@ -140,20 +140,25 @@ class Ledger:
                 tasks.append((vertex, entry.attempts, entry.messages, entry.answers))
         return tasks
 
-    def record_outcomes(self, outcomes: list[Outcome], generation: int) -> list[Outcome]:
-        """Record outcomes; return them without those of completed vertices or earlier attempts."""
-        entries, record, stale = self._entries, self.records.setdefault, []
+    def record_outcomes(self, outcomes: list[Outcome], generation: int) -> tuple[list[Outcome], list[Outcome]]:
+        """Record outcomes, unless they are of completed vertices or earlier attempts.
+
+        Returns those recorded, and those of them that have not completed.
+        """
+        entries, record, others, stale = self._entries, self.records.setdefault, [], []
         for outcome in outcomes:
             vertex, _, status, result = outcome
             if status == "completed" and vertex not in entries:
                 record(vertex, result)
             elif not self._record_outcome(outcome):
                 stale.append(outcome)
+            elif status != "completed":
+                others.append(outcome)
         if stale:
             outcomes = [outcome for outcome in outcomes if outcome not in stale]
         if generation:
             self._generations.update([(outcome.id, generation) for outcome in outcomes])
-        return outcomes
+        return outcomes, others
 
     def _record_outcome(self, outcome: Outcome) -> bool:
         entry = self.entry(outcome.id)
@@ -227,11 +232,11 @@ class Ledger:
     def set_completed(self, records: Iterable[tuple[Id, Record]]) -> None:
         """Restore records, which no worker of this process has."""
         self.has_begun = self.has_foreign = True
-        for vertex, record in records:
-            self.records[vertex] = record
-            self._generations[vertex] = -1
-            if vertex in self._entries:
-                self._entries[vertex].status, self._entries[vertex].failure = "completed", None
+        restored = dict(records)
+        self.records.update(restored)
+        self._generations.update(dict.fromkeys(restored, -1))
+        for vertex in self._entries.keys() & restored.keys():
+            self._entries[vertex].status, self._entries[vertex].failure = "completed", None
 
     def set_failed(self, vertex: Id, attempts: int, failure: Failure, *, again: bool) -> None:
         """Restore the number of failed attempts at a vertex, and whether there will be another."""

@@ -24,7 +24,7 @@ Requests = list[tuple[int, Id, tuple[Any, ...]]]
 """The order of a request among the kinds of requests, the vertex that makes it, and the request."""
 
 
-def refusal(problem: str, cause: Exception | None = None) -> AgentError:
+def refusal(problem: str, cause: BaseException | None = None) -> AgentError:
     """Return why a record cannot be folded, and the exception that shows it; a ``CodecError`` if it cannot be read."""
     reason = AgentError(problem)
     reason.__cause__ = cause
@@ -68,7 +68,7 @@ def resolve_mutations(
     for vertex, asked in added.items():
         try:
             draft.add(vertex, [VertexData.unpack(data) for _, data in asked], inbox.get(vertex, []), resolve)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             refused.update(dict.fromkeys([requester for requester, _ in asked], _reason(vertex, error)))
     _suppose(draft, requests, refused)
     for kind, requester, mutation in requests:
@@ -84,7 +84,7 @@ def _suppose(draft: _Draft, requests: Requests, refused: Refusals) -> None:
             draft.suppose(mutation[1])
 
 
-def _reason(vertex: Id, error: Exception) -> AgentError:
+def _reason(vertex: Id, error: BaseException) -> AgentError:
     """Return why a vertex cannot be added: a conflict, or an exception of the user's ``resolve`` or of a type."""
     own = isinstance(error, _ConflictError)
     problem = str(error) if own else f"cannot be added: {type(error).__name__}: {text_of(error)}"

@@ -51,10 +51,10 @@ class ChangedOptions(NamedTuple):
     options: bytes
 
 
-class Woken(NamedTuple):
+class WakeUp(NamedTuple):
     """The time of a vertex's timer has come before the superstep began."""
 
     vertex: Id
 
 
-Part = FailedAttempts | Question | Retry | LaterMessage | EarlyMessage | ChangedOptions | Woken
+Part = FailedAttempts | Question | Retry | LaterMessage | EarlyMessage | ChangedOptions | WakeUp

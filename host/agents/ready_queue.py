@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
 
 from gpu_pregel.host.agents.records import Id
 
@@ -40,22 +39,24 @@ class ReadyQueue:
         queued = {vertex for part in (*self.due, *self._suspects) for vertex in part}
         return queued.union(vertex for _, _, vertex, *_ in self._delayed)
 
-    def take(self, now: float) -> Iterator[tuple[int, list[Id]]]:
+    def take(self, now: float) -> list[tuple[int, list[Id]]]:
         """Remove the vertices that can start, by partition, and count them as running."""
         while self._delayed and self._delayed[0][0] <= now:
             _, _, vertex, partition, suspect = heapq.heappop(self._delayed)
             self.add(vertex, partition, 0.0, suspect)
+        taken = []
         for partition, due in enumerate(self.due):
             if self._alone[partition]:
                 continue
             if due:
                 self.due[partition] = []
                 self.running[partition] += len(due)
-                yield partition, due
+                taken.append((partition, due))
             elif self._suspects[partition] and not self.running[partition]:
                 self._alone[partition] = True
                 self.running[partition] = 1
-                yield partition, [self._suspects[partition].popleft()]
+                taken.append((partition, [self._suspects[partition].popleft()]))
+        return taken
 
     def idle(self) -> list[int]:
         """Return the partitions that have nothing to compute."""
@@ -75,7 +76,7 @@ class ReadyQueue:
 
     def is_empty(self) -> bool:
         """Whether no vertex is queued and no attempt is running."""
-        if self.running != self._none or self.due != self._nothing:
+        if self.due != self._nothing or self.running != self._none:
             return False
         return not (self._delayed or any(self._suspects))
 

@@ -221,12 +221,18 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     state: State = reading(saved.base_step, lambda: unpack_state(base))
     status = run.status if saved.step == run.head else "running"
     result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status, base_size=len(base))
+    last: SavedSuperstep | None = None
     for commit in saved.commits():
         segments = list(commit.segments())
         result.size_since_base += len(commit.data) + sum(map(len, segments))
         read = reading(commit.step, partial(SavedSuperstep.unpack, commit.step, segments, commit.data))
-        reading(commit.step, partial(read.advance, state))
+        if last is not None and read.needs_inbox:
+            reading(last.step, partial(last.deliver, state))
+        reading(commit.step, partial(read.apply, state))
         result.rows.append(read.row)
+        last = read
+    if last is not None:
+        reading(last.step, partial(last.deliver, state))
     held = reading(saved.step + 1, lambda: [Segment.unpack(data) for data in saved.held()])
     for segment in held:
         segment.receive(state)

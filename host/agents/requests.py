@@ -1,13 +1,17 @@
-"""Requests to a run in a store by its id, from any program: answer, send, cancel."""
+"""Requests to a run in a store by its id, from any program: answer, send, retry, cancel."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpu_pregel.errors import ArgumentError, ClaimedError, CodecError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.formats import Segment
+from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import check_store
+from gpu_pregel.host.agents.parts import Retry
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import check_readable, read_held
 from gpu_pregel.host.stores.leases import claim_run, is_gone
@@ -201,6 +205,74 @@ def cancel(store: Store, run_id: str) -> bool:
         return True
     store.release(claim, "cancelled")
     return False
+
+
+def retry(store: Store, run_id: str, vertices: Iterable[Any] | None = None) -> list[Any]:
+    """Give failed vertices of a held run in a store new attempts with the same input, which :func:`resume` computes.
+
+    Parameters
+    ----------
+    store : SQLiteStore, PostgresStore or MemoryStore
+    run_id : str
+    vertices : iterable of id, optional
+        Default: all failed vertices.
+
+    Returns
+    -------
+    list of id
+        These vertices.
+
+    Raises
+    ------
+    ClaimedError
+        A program has the run: it can call :meth:`AgentRun.retry`.
+    ArgumentError
+        There is no such run, or the vertices have not failed in a held superstep.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def fail(ctx):
+    ...     raise OSError("no such place")
+    >>> def work(ctx):
+    ...     ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> try:
+    ...     gp.agents.run([gp.agents.Vertex("a")], fail, store=store, run_id="tuesday")
+    ... except gp.errors.AgentsFailedError:
+    ...     gp.agents.retry(store, "tuesday")
+    ['a']
+    >>> gp.agents.resume(store, "tuesday", work).status
+    'completed'
+    """
+    _find(store, run_id)
+    claim = claim_run(store, run_id, lease_seconds=60.0, durability="machine", takeover=False)
+    try:
+        ledger = read_held(store, run_id)
+        chosen = chosen_failures(ledger, vertices)
+        if not chosen:
+            raise ArgumentError(f"run {run_id!r} has no failed vertices in a held superstep: there is nothing to retry")
+        store.flush(claim, ledger.step, Segment.of_parts(map(Retry, chosen)).pack())
+    finally:
+        store.release(claim)
+    return list(map(decode, chosen))
+
+
+def chosen_failures(ledger: Ledger | None, vertices: Iterable[Any] | None) -> list[Id]:
+    """Return the failed vertices of a held superstep with the given ids, by default all; refuse other ids."""
+    failed = [] if ledger is None else ledger.with_status("failed")
+    if vertices is None:
+        return failed
+    if isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable):
+        raise ArgumentTypeError(f"retry takes a list of ids, not {vertices!r}")
+    chosen = [id_key(vertex) for vertex in vertices]
+    for vertex in chosen:
+        if vertex not in failed:
+            known = list(map(decode, failed))
+            raise ArgumentError(
+                f"vertex {decode(vertex)!r} has not failed in a held superstep; failed vertices: {known}"
+            )
+    return chosen
 
 
 def _find(store: Store, run_id: str) -> RunRow:

@@ -26,7 +26,9 @@ class RetryPolicy:
     jitter : float
         Fraction of a wait, from 0 to 1, that is random, so that simultaneous failures are not retried simultaneously.
     exceptions : tuple of exception types
-        Only these are retried. Timeouts and deaths of workers always are.
+        Only these are retried. Timeouts and deaths of workers always are, data that cannot be encoded or read never,
+        and an :class:`~gpu_pregel.errors.AttemptError` decides for itself. The default, ``(Exception,)``, leaves
+        exits and cancellations out.
 
     Examples
     --------

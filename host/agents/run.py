@@ -70,7 +70,8 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     max_memory : int, optional
         Maximum bytes of address space of each worker process; needs workers.
     observer : callable or sequence of callables
-        Called with an :class:`Event` for each superstep, attempt, retry, failure, death of a worker and commit.
+        Called with an :class:`Event` for each superstep, attempt, retry, failure, death of a worker and commit, and for
+        what attempts pass to ``ctx.emit``; by one thread at a time.
     run_id : str, optional
         Name of the run, from which ``ctx.key`` and ``ctx.random`` are derived. Default: a unique name.
     store : SQLiteStore, PostgresStore or MemoryStore, optional
@@ -178,7 +179,27 @@ async def finish_on_loop(options: RunOptions, start: Callable[[], AgentRun], *, 
 
 @takes_options(RunOptions)
 def start(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentRun:
-    """Start a run without computing anything yet; the parameters are those of :func:`run`."""
+    """Start a run without computing anything yet; the parameters are those of :func:`run`.
+
+    Returns
+    -------
+    AgentRun
+
+    Raises
+    ------
+    ArgumentError, ArgumentTypeError, CodecError, AgentError
+        As for :func:`run`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def count(ctx):
+    ...     ctx.value += 1
+    >>> with gp.agents.start([gp.agents.Vertex("a", 0)], count) as agents:
+    ...     _ = agents.step(), agents.step()
+    ...     agents.result().values
+    {'a': 2}
+    """
     return _start("start", vertices, compute, options)
 
 

@@ -142,7 +142,8 @@ def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, 
     vertices : iterable of Vertex
         Not read if the run exists.
     compute : callable
-        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required.
+        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required. ``override`` has no effect on a
+        new run.
 
     Returns
     -------
@@ -170,16 +171,39 @@ def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, 
     return finish(_start_or_reopen(vertices, make_options("start_or_resume", compute, options)))
 
 
+@takes_options(RunOptions)
+async def astart_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, **options: Any) -> AgentResult:
+    """Start or resume like :func:`start_or_resume`, without blocking the event loop; see :func:`arun`.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> import gpu_pregel as gp
+    >>> async def count(ctx):
+    ...     ctx.value += 1
+    ...     ctx.vote_to_halt()
+    >>> store, vertices = gp.MemoryStore(), [gp.agents.Vertex("a", 0)]
+    >>> for _ in range(2):
+    ...     asyncio.run(gp.agents.astart_or_resume(vertices, count, store=store, run_id="tuesday")).values
+    {'a': 1}
+    {'a': 1}
+    """
+    checked = make_options("astart_or_resume", compute, options)
+    return await finish_on_loop(checked, lambda: _start_or_reopen(vertices, checked))
+
+
 def _start_or_reopen(vertices: Iterable[Vertex], options: RunOptions) -> AgentRun:
     """Start the run that ``options`` name or, if the store has it, reopen it; one that was cancelled has ended."""
     store, run_id = options.store, options.run_id
     if store is None or run_id is None:
-        raise ArgumentError("start_or_resume finds its run by store= and run_id=: pass both")
+        raise ArgumentError("the run is found by store= and run_id=: pass both")
     try:
         store.run(run_id)
     except UnknownRunError:
+        override, options.override = options.override, ()  # a new run has nothing to override
         with suppress(RunExistsError):  # another program has begun it meanwhile
             return AgentRun(options, begin(vertices, options))
+        options.override = override
     agents = _reopen(options, takeover=False)
     if store.run(run_id).status == "cancelled":
         agents._master.end("cancelled")
@@ -196,7 +220,31 @@ def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
 def reopen(
     store: Store, run_id: str, compute: Compute | None = None, *, takeover: bool = False, **options: Any
 ) -> AgentRun:
-    """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`."""
+    """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`.
+
+    The parameters and errors are those of :func:`resume`. Failed vertices are retried, and interrupts answered, by the
+    methods of the run.
+
+    Returns
+    -------
+    AgentRun
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def ask(ctx):
+    ...     ctx.value = ctx.interrupt("how much?")
+    ...     ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> gp.agents.run([gp.agents.Vertex("a")], ask, store=store, run_id="tuesday").status
+    'interrupted'
+    >>> with gp.agents.reopen(store, "tuesday", ask) as agents:
+    ...     agents.answer("a", 42)
+    ...     while agents.step():
+    ...         pass
+    ...     agents.result().values
+    {'a': 42}
+    """
     return _reopen(_options("reopen", store, run_id, compute, options), takeover)
 
 
@@ -242,7 +290,28 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     -------
     AgentResult
         Its trace begins with the superstep after the last base. If no superstep is given and one is held, ``failed``
-        and ``interrupts`` include its failed vertices and its questions.
+        and ``interrupts`` include its failed vertices and its questions. The status of former supersteps is "running".
+        Values of types that are not registered in this process raise CodecError when they are read.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such run, or no such superstep of it.
+    StoreError
+        The store cannot be read or is damaged.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def count(ctx):
+    ...     ctx.value += 1
+    ...     if ctx.superstep == 2:
+    ...         ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> gp.agents.run([gp.agents.Vertex("a", 0)], count, store=store, run_id="tuesday").values
+    {'a': 3}
+    >>> gp.agents.state_at(store, "tuesday", 0).values
+    {'a': 1}
     """
     found = read_run(check_store(store), run_id, superstep)
     state, ledger = found.state, found.ledger()
@@ -285,6 +354,13 @@ def fork(
     -------
     str
         The id of the new run.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such run, superstep or vertex, or the new run exists.
+    CodecError
+        A value cannot be encoded.
 
     Examples
     --------

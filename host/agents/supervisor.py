@@ -188,8 +188,8 @@ class Supervisor:
             if self._is_stopping and not is_told:
                 is_told = True
                 self._observe("stop", "", 0, {"active": len(self._active)})
-            is_idle = self._is_stopping or self._take_up()
-            if is_idle and not self._active and (self._once or self._is_stopping):
+            is_idle = self._take_up()
+            if not self._active and (self._is_stopping or (self._once and is_idle)):
                 return
             self._wait()
 
@@ -234,9 +234,12 @@ class Supervisor:
 
     def _wait(self) -> None:
         """Wait until a run has ended, or until it is time to search again or to look whether to stop."""
-        is_full = len(self._active) >= self._concurrency or self._is_stopping
-        seconds = _LONG if is_full else max(0.0, self._next_search - time.monotonic())
-        if self._stop is not None and not self._is_stopping:
+        is_stopping = self._is_stopping
+        if len(self._active) >= self._concurrency or (is_stopping and self._active):
+            seconds = _LONG
+        else:
+            seconds = 0.0 if is_stopping else max(0.0, self._next_search - time.monotonic())
+        if self._stop is not None and not is_stopping:
             seconds = min(seconds, _STOP_SECONDS)
         with suppress(Empty):
             ended = self._ended.get(timeout=seconds)
@@ -279,11 +282,13 @@ class Supervisor:
 
     def _continue(self, run: UnfinishedRun) -> str | None:
         """Claim a run and compute it; return its status, or None if it changed before it was claimed."""
+        if self._store.run(run.id).epoch != run.epoch:
+            return None
         options = self._make_options(run.id, self._finder.limits(run.id))
         recovered = begin_from_store(self._store, run.id, options, takeover=False)
         journal = recovered.journal
         assert journal is not None
-        if self._store.run(run.id).epoch != run.epoch + 1:  # it may have been cancelled
+        if self._store.run(run.id).epoch != run.epoch + 1:  # another program was faster, and may have cancelled it
             journal.close()
             return None
         self._active[run.id] = journal

@@ -14,7 +14,7 @@ from gpu_pregel.host.arguments import check_flag
 IMMUTABLE_TYPES = frozenset({type(None), bool, int, float, str, bytes})
 """Types of edge weights that need no copy."""
 _PLAIN_IDS = frozenset({int, str, bytes})
-"""Types of ids that are equal only if their encoded forms are."""
+"""Types of ids that equal no value of another type, apart from numbers that are no ids."""
 
 
 class Edge:
@@ -75,8 +75,7 @@ def encode_vertex(vertex: object) -> tuple[Id, VertexData]:
 def encode_vertices(vertices: Iterable[object], known: dict[Any, Id]) -> dict[Id, VertexData]:
     """Check and encode vertices that a user has passed, which must have different ids.
 
-    Each id is encoded once: those of vertices and of targets are added to ``known``, under the id itself or, if it
-    could be confused with one of another type, under a tuple of the encoded id.
+    ``known`` has the ids of vertices and targets that are already encoded; new ones are added.
     """
     encoded: dict[Id, VertexData] = {}
     last, data = None, encode(None)
@@ -115,7 +114,8 @@ def _encode_edges(edges: Any, known: dict[Any, Id]) -> Edges:
             add(1)
         else:
             target, weight = (edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1)
-            add(_encode_id(target, "edge to", known))
+            key = known.get(target) if type(target) in _PLAIN_IDS else None
+            add(key or _encode_id(target, "edge to", known))
             is_number = type(weight) is int or type(weight) is float
             add(weight if is_number else copy_weight(weight, f"weight of the edge to {target!r}"))
     return tuple(encoded)
@@ -161,4 +161,4 @@ def _encode_id(vertex_id: Any, name: str, known: dict[Any, Id]) -> Id:
         key = id_key(vertex_id)
     except CodecError as error:
         raise ArgumentTypeError(f"{name}: {error}") from None
-    return known.setdefault(vertex_id if type(vertex_id) in _PLAIN_IDS else (key,), key)
+    return known.setdefault(vertex_id, key)

@@ -11,7 +11,7 @@ from time import monotonic
 
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.agents.records import Id, Outcome
 from gpu_pregel.host.agents.workers.transport import Transport
 
 _PATIENCE = 0.01
@@ -44,16 +44,18 @@ class WorkStealing:
         self._ended = [0] * count
         self._recalled: set[int] = set()
 
-    def on_submit(self, partition: int, count: int, now: float) -> None:
-        """Note that a partition has got tasks."""
-        if self._queue.running[partition] == count:  # it was idle
+    def on_submit(self, partition: int, vertices: list[Id], now: float) -> list[Id]:
+        """Note that a partition gets vertices; return those of other partitions."""
+        if self._queue.running[partition] == len(vertices):  # it was idle
             self._begun[partition], self._ended[partition] = now, 0
         self._heard[partition] = now
+        return [vertex for vertex in vertices if vertex in self.moved] if self.moved else []
 
-    def on_outcomes(self, partition: int, count: int) -> None:
-        """Note that attempts of a partition have ended."""
+    def on_outcomes(self, partition: int, outcomes: list[Outcome]) -> list[Id]:
+        """Note that attempts of a partition have ended; return the vertices that were moved."""
         self._heard[partition] = monotonic()
-        self._ended[partition] += count
+        self._ended[partition] += len(outcomes)
+        return [outcome.id for outcome in outcomes if outcome.id in self.moved] if self.moved else []
 
     def on_death(self, partition: int) -> None:
         """Note that a partition will return nothing."""

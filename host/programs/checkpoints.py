@@ -244,7 +244,7 @@ class CheckpointedRun:
         self._header = self._read_header(saved)
         identity = _as_identity(self._header["identity"])
         if identity != self._identity:
-            raise self._error(run.head, _difference(identity, self._identity))
+            raise self._error(run.head, difference(identity, self._identity))
         problem = limit_problem(run.head + 1, self._max_supersteps)
         if problem is not None:
             raise self._error(run.head, problem)
@@ -363,7 +363,7 @@ class NumericFormat:
         return PackedCommit(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
 
 
-def _difference(saved: Identity, own: Identity) -> str:
+def difference(saved: Identity, own: Identity) -> str:
     """Return how the identities of a checkpoint and of this run differ, and the remedy."""
     if saved[:6] == own[:6]:
         return _difference_of_starts(saved, own)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numba.core import errors as numba_errors
 
-from gpu_pregel.errors import ProgramError
+from gpu_pregel.errors import CompileError, ProgramError
 from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
@@ -120,11 +120,11 @@ def _named_type(name: str, dtypes: dict[str, np.dtype[Any]]) -> Any:
 def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
     """Compile a program's function for these argument types and return the type of its result."""
     for number in large_integers(function):
-        raise ProgramError(f"{role} uses the integer {number}, which exceeds 64 bits{place_of(function)}")
+        raise CompileError(f"{role} uses the integer {number}, which exceeds 64 bits{place_of(function)}")
     try:
         function.compile(arguments)
     except (*COMPILE_ERRORS, NotImplementedError) as error:
-        raise ProgramError(
+        raise CompileError(
             f"{role} cannot be compiled{place_of(function, error)}: {_essence(error)}\n"
             f"Use numbers, tuples, functions of math and NumPy that Numba supports, and Python functions made of these."
         ) from error
@@ -139,14 +139,14 @@ def explaining_compilation(device: str) -> Iterator[None]:
     except COMPILE_ERRORS as error:
         found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
         place = f" ({found[1]}, line {found[2]})" if found else ""
-        raise ProgramError(
+        raise CompileError(
             f"a function cannot be compiled for device {device!r}{place}: {_essence(error)}\n"
             f"Functions there may use numbers and tuples of numbers, but no lists, dicts, strings or new arrays."
         ) from error
     except AttributeError as error:
         if "CUDACallConv" not in str(error):
             raise
-        raise ProgramError(
+        raise CompileError(
             f"a function cannot be compiled for device {device!r}: functions there cannot use `try` or `with`"
         ) from error
 

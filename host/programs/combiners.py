@@ -14,6 +14,10 @@ from gpu_pregel.kernels.programs.fields import Fields
 
 def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[[Any, Any], Any], Any]:
     """Return a combiner's function and its identity, which has the type of the message."""
+    if fields.is_data:
+        if isinstance(combine, Combiner):
+            return combine.function, combine.identity
+        return _of_data(combine), None
     if isinstance(combine, Combiner):
         return getattr(combine.function, "py_func", combine.function), _typed(combine.identity, fields)
     if combine in ("or", "and") and any(dtype.kind == "f" for dtype in fields.dtypes):
@@ -22,6 +26,13 @@ def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[
     parts = tuple(starts[combine](dtype) for dtype in fields.dtypes)
     identity = fields.pack(parts)
     return _built_in(combine, fields, identity), identity
+
+
+def _of_data(combine: str) -> Callable[[Any, Any], Any]:
+    """Return the function of a built-in combiner of data, whose identity is None."""
+    bodies = {"any": "a", "min": "min(a, b)", "max": "max(a, b)", "sum": "a + b", "or": "a | b", "and": "a & b"}
+    function: Callable[[Any, Any], Any] = eval(f"lambda a, b: b if a is None else {bodies[combine]}")
+    return function
 
 
 def absorbing(combine: str | Combiner, fields: Fields) -> Any:

@@ -12,7 +12,7 @@ from gpu_pregel.host.programs.bounded_cache import BoundedCache
 from gpu_pregel.host.programs.checks import ProgramChecks
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
-from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
+from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, is_data, names_of_fields
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit_program, device, jit_program
@@ -259,7 +259,12 @@ def program_fields(program: VertexProgram) -> tuple[Fields, Fields]:
     """Return the fields of a program's value and of its message."""
     message = program.value if program.message_type is None else program.message_type
     value, sent = (
-        Fields(as_dtypes(declared), isinstance(declared, (tuple, Mapping)), names_of_fields(declared))
+        Fields(
+            as_dtypes(declared),
+            isinstance(declared, (tuple, Mapping)),
+            names_of_fields(declared),
+            declared if is_data(declared) else None,
+        )
         for declared in (program.value, message)
     )
     return value, sent

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
+from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, is_data, names_of_fields
 
 Array = np.ndarray[Any, Any]
 
@@ -25,6 +25,8 @@ def initial_values(graph: Graph, program: VertexProgram, given: Any) -> tuple[Ar
     ArgumentTypeError
         The values have the wrong type; floats are not converted to integers.
     """
+    if is_data(program.value):
+        return (_data(given, graph.num_vertices),)
     names, dtypes = names_of_fields(program.value), as_dtypes(program.value)
     is_tuple = isinstance(program.value, (tuple, Mapping))
     if isinstance(given, Mapping):
@@ -45,6 +47,18 @@ def initial_values(graph: Graph, program: VertexProgram, given: Any) -> tuple[Ar
     return tuple(
         _field(label, part, dtype, graph.num_vertices) for label, part, dtype in zip(labels, parts, dtypes, strict=True)
     )
+
+
+def _data(given: Any, n: int) -> Array:
+    """Return objects as an array."""
+    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__len__"):
+        raise ArgumentTypeError(f"initial must be a sequence of {n:,} values by vertex number, not {given!r:.80}")
+    if len(given) != n:
+        raise ArgumentError(f"initial has {len(given):,} values, but the graph has {n:,} vertices: pass one value each")
+    result = np.empty(n, object)
+    for v, value in enumerate(given):
+        result[v] = value
+    return result
 
 
 def _listed(names: Any) -> str:

@@ -89,6 +89,12 @@ class _MisfitError(Exception):
 
 def fit(result: Any, fields: Fields) -> Any:
     """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``_MisfitError``."""
+    if fields.data is not None:
+        if not isinstance(result, fields.data):
+            raise _MisfitError(
+                f"{result!r:.80} of type {type(result).__name__}, but {fields.data.__name__} is declared"
+            )
+        return result
     if not fields.is_tuple:
         return _fit_number(result, fields.dtypes[0])
     if not isinstance(result, tuple) or len(result) != len(fields.dtypes):

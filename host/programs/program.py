@@ -60,9 +60,11 @@ class VertexProgram:
 
     Parameters
     ----------
-    value : dtype, tuple of dtypes or mapping of str to dtype
+    value : dtype, tuple of dtypes, mapping of str to dtype, or class
         The type of a vertex's value. With a tuple, functions take and return tuples. With a mapping, the fields of
         these tuples have names: functions read ``value.hub`` or unpack the fields, and return a tuple in their order.
+        ``object``, or a class such as ``str``, ``dict`` or a registered dataclass, declares data, which agents compute:
+        see ``fallback`` of :func:`gpu_pregel.run`.
     init : callable
         ``init(ctx)`` returns the value in superstep 0.
     message : callable
@@ -71,10 +73,11 @@ class VertexProgram:
     combine : {"min", "max", "sum", "or", "and", "any"} or Combiner
         How the messages to a vertex are combined. Tuples compare lexicographically and are added field by field.
         "any" takes one of the messages: the program promises that all messages to a vertex in a superstep are equal,
-        so a pull stops at the first one. Its identity is that of "min", the largest number of the dtype.
+        so a pull stops at the first one. Its identity is that of "min", the largest number of the dtype. The identity
+        of the named combiners of data is None.
     apply : callable
         ``apply(value, incoming, ctx)`` returns the new value. Runs if the combined message is not the identity.
-    message_type : dtype, tuple of dtypes or mapping of str to dtype, optional
+    message_type : dtype, tuple of dtypes, mapping of str to dtype, or class, optional
         The type of a message. Default: that of ``value``.
     receives : callable, optional
         Only vertices for which ``receives(value, ctx)`` is true take messages; messages to others are dropped. Called
@@ -173,6 +176,11 @@ class VertexProgram:
         declare_parameters(self.parameters)
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether values and messages are numbers, which devices compute; otherwise agents do."""
+        return not any(is_data(one) for one in (self.value, self.message_type))
+
+    @property
     def declared_parameters(self) -> tuple[Parameter, ...]:
         """The names, dtypes and defaults of the parameters."""
         return declare_parameters(self.parameters)
@@ -248,9 +256,14 @@ def _check_aggregator(name: str, aggregator: Aggregator) -> None:
         _check_dtypes(f"dtype of aggregator {name!r}", aggregator.dtype)
 
 
+def is_data(declared: Any) -> bool:
+    """Whether a declared type is ``object`` or a class of data, whose values no device can hold."""
+    return isinstance(declared, type) and not issubclass(declared, np.generic) and as_number_dtype(declared) is None
+
+
 def as_dtypes(declared: Any) -> tuple[np.dtype[Any], ...]:
     """Return the dtypes of a value as a tuple, also for a single one."""
-    return tuple(np.dtype(part) for part in _parts(declared))
+    return (np.dtype(object),) if is_data(declared) else tuple(np.dtype(part) for part in _parts(declared))
 
 
 def names_of_fields(declared: Any) -> tuple[str, ...] | None:
@@ -272,9 +285,9 @@ def _check_dtypes(role: str, declared: Any) -> None:
         check_name(f"a field of {role}", name, "hub")
         if name == "vertex":
             raise ArgumentError(f"'vertex' cannot name a field of {role}: tables of results have a column of that name")
-    for part in _parts(declared):
+    for part in () if is_data(declared) else _parts(declared):
         if as_number_dtype(part) is None:
             raise ArgumentTypeError(
                 f"{role} must be a dtype such as np.float32, or a tuple or dict of them (bool, integers, float32, "
-                f"float64), not {part!r}"
+                f"float64), or object or a class of data such as str, not {part!r}"
             )

@@ -6,7 +6,7 @@ same: messages are combined in ascending order of their senders.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -40,7 +40,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
     aggregates, folds = [], []
     for name, aggregator in program.aggregators.items():
         dtype: np.dtype[Any] = dtypes[name] if dtypes is not None else _dtype_of(program, name, value)
-        fold, start = resolve_combiner(aggregator.combine, Fields((dtype,), False))
+        fold, start = resolve_combiner(aggregator.combine, _one(dtype))
         aggregates.append((name, dtype, start))
         folds.append(fold)
     per_edge = program.sends_per_edge
@@ -68,14 +68,21 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
     )
 
 
+def _one(dtype: np.dtype[Any]) -> Fields:
+    """Return the type of an aggregate."""
+    return Fields((dtype,), False, data=object if dtype.kind == "O" else None)
+
+
 def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]:
     """Return the dtype of an aggregate; if none is declared, call its function once, for values of 1 and 2."""
     aggregator = program.aggregators[name]
     declared: np.dtype[Any] | None = None if aggregator.dtype is None else np.dtype(aggregator.dtype)
-    if declared is not None:
-        return declared
+    if declared is not None or value.is_data:
+        return declared or np.dtype(object)
     old, new = (value.pack([dtype.type(number).item() for dtype in value.dtypes]) for number in (1, 2))
-    parameters = _named("Parameters", {one.name: one.dtype.type(1).item() for one in program.declared_parameters})
+    parameters = named_numbers(
+        "Parameters", {one.name: one.dtype.type(1).item() for one in program.declared_parameters}
+    )
     try:
         with np.errstate(**STRICT):
             found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None, parameters))
@@ -89,9 +96,32 @@ def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]
     return np.dtype(np.float64 if isinstance(found, (float, np.floating)) else np.int64)
 
 
-def _named(name: str, numbers: dict[str, Any]) -> Any:
+def named_numbers(name: str, numbers: dict[str, Any]) -> Any:
     """Return numbers as a named tuple, as in ``ctx``; None if there are none."""
     return named_type(name, tuple(numbers))(*numbers.values()) if numbers else None
+
+
+def user_functions(program: InterpretedProgram, id_of: Callable[[int], Any]) -> dict[str, UserFunction]:
+    """Return the functions of a program by role; ``id_of`` returns the user's id of a vertex."""
+    declared = program.declaration
+    combine, _ = resolve_combiner(declared.combine, program.message)
+    roles: dict[str, tuple[Any, Fields]] = {
+        "init": (declared.init, program.value),
+        "initially_active": (declared.initially_active, BOOL),
+        "receives": (declared.receives, BOOL),
+        "message": (declared.message, program.message),
+        "combine": (combine, program.message),
+        "apply": (declared.apply, program.value),
+        "active": (declared.active if callable(declared.active) else None, BOOL),
+    }
+    for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
+        roles[f"aggregator {name!r}"] = declared.aggregators[name].function, _one(dtype)
+        roles[f"combine of aggregator {name!r}"] = fold, _one(dtype)
+    return {
+        role: UserFunction(role, function, fields, id_of)
+        for role, (function, fields) in roles.items()
+        if function is not None
+    }
 
 
 class PythonState(ProgramState):
@@ -114,35 +144,13 @@ class PythonState(ProgramState):
         super().__init__(program, device, parts, num_vertices=n, offset_size=8, word=np.uint64, always=always)
         self.partitions = []
         self._graph, self._edges = graph, parts[0].out_edges
-        self._functions = self._user_functions()
+        self._functions = user_functions(program, self._id_of)
         identity = program.identity if program.message.is_tuple else (program.identity,)
         self._identity = program.message.pack([part.item() for part in identity])
         self._parameters: Any = None
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
         self._use(VertexArrays(graph.out_degrees, graph.in_degrees, values, np.zeros_like(full_bitmap(n)), (), None))
-
-    def _user_functions(self) -> dict[str, UserFunction]:
-        """Return the program's functions by role."""
-        program, declared = self._program, self._program.declaration
-        combine, _ = resolve_combiner(declared.combine, program.message)
-        roles: dict[str, tuple[Any, Fields]] = {
-            "init": (declared.init, program.value),
-            "initially_active": (declared.initially_active, BOOL),
-            "receives": (declared.receives, BOOL),
-            "message": (declared.message, program.message),
-            "combine": (combine, program.message),
-            "apply": (declared.apply, program.value),
-            "active": (declared.active if callable(declared.active) else None, BOOL),
-        }
-        for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
-            roles[f"aggregator {name!r}"] = declared.aggregators[name].function, Fields((dtype,), False)
-            roles[f"combine of aggregator {name!r}"] = fold, Fields((dtype,), False)
-        return {
-            role: UserFunction(role, function, fields, self._id_of)
-            for role, (function, fields) in roles.items()
-            if function is not None
-        }
 
     def _id_of(self, vertex: int) -> Any:
         return self._graph.to_ids(np.array([vertex])).tolist()[0]
@@ -152,7 +160,9 @@ class PythonState(ProgramState):
 
     def _context(self, vertex: int, superstep: int, aggregates: tuple[Any, ...]) -> VertexContext:
         own, names = self.vertices, [name for name, *_ in self._program.aggregates]
-        aggregated = _named("Aggregated", {name: part.item() for name, part in zip(names, aggregates, strict=True)})
+        aggregated = named_numbers(
+            "Aggregated", {name: part.item() for name, part in zip(names, aggregates, strict=True)}
+        )
         degrees = own.out_degrees[vertex].item(), own.in_degrees[vertex].item()
         return VertexContext(vertex, superstep, self._n, *degrees, aggregated, self._parameters)
 
@@ -169,7 +179,9 @@ class PythonState(ProgramState):
     def set_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""
         names = [name for name, _ in self._program.parameters]
-        self._parameters = _named("Parameters", {name: one.item() for name, one in zip(names, values, strict=True)})
+        self._parameters = named_numbers(
+            "Parameters", {name: one.item() for name, one in zip(names, values, strict=True)}
+        )
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier, unless :meth:`start_from` gave them."""

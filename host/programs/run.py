@@ -133,123 +133,13 @@ def run(
     resume: bool = False,
     check: bool = False,
 ) -> ProgramResult:
-    """Run a vertex program until no vertex is active.
-
-    Ctrl-C interrupts the run at the next chunk of vertices; on the CPU, a second Ctrl-C returns at once even if a
-    function of the program never returns. Times exclude compilation, which ``stats["compile_seconds"]`` reports.
-
-    Parameters
-    ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
-    program : VertexProgram
-    parameters : mapping of str to number, optional
-        Values of the program's parameters, by name; those with a default may be left out. Whatever they are, the
-        program is compiled once.
-    initial : array_like [n], or tuple or mapping of them, optional
-        Start from these values, by vertex number, instead of those of ``init``, which is not called: one array for
-        each field of the value, as in the ``values`` of a result. They are copied.
-    frontier : array_like of int, array_like of bool [n] or Frontier, optional
-        The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
-        ``graph.vertices(ids)`` translates ids.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-        "python" calls the program's functions without compiling them, so that breakpoints, ``print`` and ``pdb`` work,
-        and always checks as ``check`` does.
-    mode : {"auto", "push", "pull"}
-        "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones, and pulls in
-        the others. On a GPU it compares the bytes that both would move.
-    partitions : int, default 1
-        Number of vertex ranges that the graph is divided into.
-    threads : int, optional
-        Number of CPU threads. Default: the number of processors available to this process.
-    max_supersteps : int, optional
-        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. If it is reached, the status is
-        "max_supersteps", and an error is raised unless the program has ``active="always"``.
-    on_limit : {"raise", "return"}
-        With "return", ``run`` returns the partial result instead of raising an error.
-    deterministic : bool, default True
-        If False, floating-point sums may be pushed; the order of addition then varies from run to run.
-    progress : bool, default False
-        Show the current superstep, and the compilation of kernels, on stderr.
-    checkpoint : Checkpoint, store or path, optional
-        Save the state of the run regularly. A path to a SQLite file, or a store, stands for ``Checkpoint(path)``.
-    resume : bool, default False
-        Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
-        must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
-        of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
-    check : bool, default False
-        Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
-        a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
-        gives 0 for integers and an infinity or NaN for floats, the second is undefined and may end the process, and
-        integers wrap around. A superstep that fails is repeated in Python, some seconds for a million edges. The
-        emulated device always checks divisions and indices. A GPU cannot check; there, an exception that a function
-        raises, such as that of an index of a tuple, is always reported.
-
-    Returns
-    -------
-    ProgramResult
-        The values, the number of supersteps, the status and the trace.
-
-    Raises
-    ------
-    ProgramError
-        A function of the program cannot be compiled, or its result cannot be converted to the declared dtype.
-    VertexError
-        A check fails, or a function raises an exception on a GPU.
-    SuperstepLimitError
-        ``max_supersteps`` was reached; ``error.result`` is the partial result.
-    ArgumentError
-        An argument is invalid, or the program cannot run with ``mode="push"``.
-    CheckpointError
-        The newest checkpoint belongs to another graph or program, or to a run with other ``parameters``, ``initial`` or
-        ``frontier``.
-    ClaimedError
-        Another process is executing the run.
-    StoreError
-        The store cannot be read or written, or is damaged. Earlier checkpoints remain valid.
-    DeviceError, NotEnoughMemoryError
-        The device failed, or ran out of memory; the message says what is saved.
-
-    Examples
-    --------
-    >>> import gpu_pregel as gp, numpy as np
-    >>> hops = gp.VertexProgram(
-    ...     value=np.int64,
-    ...     init=lambda ctx: 0 if ctx.vertex == 0 else -1,
-    ...     initially_active=lambda ctx: ctx.vertex == 0,
-    ...     message=lambda value, ctx: value + 1,
-    ...     combine="min",
-    ...     apply=lambda value, incoming, ctx: incoming if value < 0 else value,
-    ... )
-    >>> gp.run(gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3]), hops).values.tolist()
-    [0, 1, 2, 3]
-
-    A run that starts from the result of another, in which the value of vertex 3 has been lowered:
-
-    >>> graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
-    >>> labels = gp.VertexProgram(
-    ...     value=np.int64,
-    ...     parameters={"step": 0},
-    ...     init=lambda ctx: ctx.vertex,
-    ...     message=lambda value, ctx: value + ctx.parameters.step,
-    ...     combine="min",
-    ...     apply=lambda value, incoming, ctx: min(value, incoming),
-    ... )
-    >>> first = gp.run(graph, labels)
-    >>> changed = first.values.copy()
-    >>> changed[3] = -5
-    >>> gp.run(graph, labels, parameters={"step": 1}, initial=changed, frontier=[3]).values.tolist()
-    [-2, -3, -4, -5]
-    """
+    """Run a vertex program on a device: :func:`gpu_pregel.run` for programs of numbers, without agents."""
     graph = as_graph(graph)
-    _check_options(program, mode, check, on_limit, partitions, max_supersteps)
-    given = _Given(
-        parameter_values(program.declared_parameters, parameters),
-        None if initial is None else initial_values(graph, program, initial),
-        None if frontier is None else frontier_words(graph, frontier),
-    )
+    check_options(program, mode, check, on_limit, partitions, max_supersteps)
+    given = given_of(graph, program, parameters, initial, frontier)
     target = get_device(device, threads=threads)
     compiled_before = compile_seconds()
-    opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given))
+    opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: identify(graph, program, given))
     master = None
     with (
         announce_compilation(shown=progress),
@@ -277,7 +167,7 @@ def run(
         state.start_from(given.values, given.frontier)
         journal, resumed = (None, None) if checkpoints is None else checkpoints.begin(state)
         start = None if resumed is None else (resumed.plan, resumed.totals)
-        policy = NumericPolicy(state, directions, halt=_halt_function(program, given.parameters), start=start)
+        policy = NumericPolicy(state, directions, halt=halt_function(program, given.parameters), start=start)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
             status = master.run()
@@ -300,7 +190,7 @@ def run(
     return result
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """What a run starts from, checked: parameters, and the values and the frontier (a bitmap) if they were given."""
 
     parameters: tuple[Any, ...]
@@ -308,7 +198,18 @@ class _Given(NamedTuple):
     frontier: Array | None
 
 
-def _check_options(
+def given_of(
+    graph: Graph, program: VertexProgram, parameters: Mapping[str, Any] | None, initial: Any, frontier: Any
+) -> Given:
+    """Check these arguments of a run."""
+    return Given(
+        parameter_values(program.declared_parameters, parameters),
+        None if initial is None else initial_values(graph, program, initial),
+        None if frontier is None else frontier_words(graph, frontier),
+    )
+
+
+def check_options(
     program: object, mode: object, check: object, on_limit: object, partitions: object, max_supersteps: object
 ) -> None:
     """Raise unless these arguments of :func:`run` are valid."""
@@ -355,7 +256,7 @@ def _open_checkpoint(
     return nullcontext()
 
 
-def _halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+def halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
     """Return the program's ``halt`` as a function of a plain tuple of aggregates."""
     halt: Any = program.halt
     if halt is None:
@@ -368,7 +269,7 @@ def _halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Calla
     return lambda totals: halt(aggregated(*totals), values)
 
 
-def _identify(graph: Graph, program: VertexProgram, given: _Given) -> Identity:
+def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
     """Return the identity that a checkpoint must have to be resumed with this graph, program and start."""
     weights = graph.weights
     fingerprint = fingerprint_program(program, has_weights=weights is not None)

@@ -93,9 +93,10 @@ class Database(ABC):
         """Close the connection."""
         if self._process != os.getpid():
             self._leave_to_parent()
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        with self.lock:  # another thread may be using it
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
 
     def _leave_to_parent(self) -> None:
         """Drop an inherited connection, which a forked process must neither use nor close."""

@@ -60,10 +60,18 @@ def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: st
     try:
         return claim(None)
     except ClaimedError as error:
-        if not is_gone(error.owner):
+        gone = error.owner if is_gone(error.owner) else None
+        if gone is None and not (error.owner == owner() and _wait_for_dropped(run_id)):
             raise
-        gone = error.owner
     return claim(gone)  # fails if another program was faster
+
+
+def _wait_for_dropped(run_id: str) -> bool:
+    """Wait until this program has released dropped claims of a run; return whether there were any."""
+    leases = [lease for lease in list(_dropped) if lease.claim.run_id == run_id]
+    for lease in leases:
+        lease.join()
+    return bool(leases)
 
 
 class Lease:
@@ -97,6 +105,7 @@ class Lease:
                 continue  # the store may be available again before the lease expires
         if is_dropped:
             self._release()
+            _dropped.discard(self)
 
     def _release(self) -> None:
         with suppress(FencedError, StoreError):  # another program has the run, or the lease will expire
@@ -115,4 +124,13 @@ class Lease:
         """Let the thread release the claim; may be called by the garbage collector, and does not block."""
         if not self.is_released:
             self._is_released = True
+            _dropped.add(self)
             self._ends.put(True)
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
+
+
+_dropped: set[Lease] = set()
+"""Leases whose threads are about to release them."""

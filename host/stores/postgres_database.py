@@ -122,7 +122,7 @@ class PostgresDatabase(Database):
             try:
                 self._connection = self._new_connection()
             except self._psycopg.OperationalError as error:
-                if time.monotonic() > deadline:
+                if time.monotonic() > deadline or not self._is_open:
                     raise self._problem(error) from error
                 time.sleep(0.1)
         connection: psycopg.Connection[Any] = self._connection

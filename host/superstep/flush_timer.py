@@ -40,28 +40,31 @@ class FlushTimer:
         self._ended.acquire()
         self._thread = _thread.start_new_thread(self._serve, ())
 
-    def set(self, seconds: float) -> None:
-        """Call the function once, after a number of seconds."""
+    def set(self, seconds: float) -> bool:
+        """Call the function once, after a number of seconds; return False if code of the user has closed the timer."""
         whole, nanoseconds = divmod(max(1, int(seconds * 1e9)), 1_000_000_000)
-        self._settime(self._fd, 0, _Times(0, 0, whole, nanoseconds), None)
+        return bool(self._settime(self._fd, 0, _Times(0, 0, whole, nanoseconds), None) == 0)
 
     def close(self, *, wait: bool = True) -> None:
         """End the thread, after a call that is running, and wait for that; repeating this changes nothing."""
         if self._is_closed or os.getpid() != self._process:
             return  # a fork has no thread
         self._is_closed = True
-        self.set(0.0)
+        if not self.set(0.0):
+            return
         if wait and _thread.get_ident() != self._thread:  # the garbage collector may run on any thread
             self._ended.acquire()
 
     def _serve(self) -> None:
-        os.read(self._fd, 8)
-        while not self._is_closed:
-            with frequent_switches:
-                self._call()
+        try:
             os.read(self._fd, 8)
-        os.close(self._fd)
-        self._ended.release()
+            while not self._is_closed:
+                with frequent_switches:
+                    self._call()
+                os.read(self._fd, 8)
+            os.close(self._fd)
+        finally:
+            self._ended.release()
 
 
 class FrequentSwitches:
@@ -76,14 +79,15 @@ class FrequentSwitches:
         with self._lock:
             if self._depth == 0:
                 self._before = sys.getswitchinterval()
-                sys.setswitchinterval(min(self._before, _SWITCH_INTERVAL))
+                if self._before > _SWITCH_INTERVAL:
+                    sys.setswitchinterval(_SWITCH_INTERVAL)
             self._depth += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._depth -= 1
-            if self._depth == 0:
-                sys.setswitchinterval(self._before)
+            if self._depth == 0 and self._before > _SWITCH_INTERVAL:
+                sys.setswitchinterval(self._before + 5e-7)  # it is truncated to microseconds
 
 
 frequent_switches = FrequentSwitches()

@@ -189,14 +189,23 @@ class Journal:
         if self._oldest is None and parts:
             self._note_oldest()
 
-    def watch(self, finished: Callable[[], list[Any] | None]) -> None:
-        """Write finished parts even if they cannot be added in time, as the master computes vertices itself.
+    def before_wait(
+        self, now: float, until: float | None, finished: Callable[[], list[Any] | None] | None
+    ) -> float | None:
+        """Return until when the master may wait: until ``until``, or until parts must be flushed.
 
-        ``finished()`` is called on a thread. It returns the parts that will be added, or None once none is computed.
+        With ``finished``, finished parts are written even if they cannot be added in time, as the master computes
+        vertices itself. ``finished()`` is called on a thread. It returns the parts that will be added, or None once
+        none is computed.
         """
-        self._finished, self._watched = finished, time.monotonic()
-        if not self._is_timed:
-            self._set_timer(FLUSH_AFTER)
+        if finished is not None:
+            self._finished, self._watched = finished, now
+            if not self._is_timed:
+                self._set_timer(FLUSH_AFTER)
+        oldest = self._oldest
+        if oldest is None:
+            return until
+        return oldest + FLUSH_AFTER if until is None else min(until, oldest + FLUSH_AFTER)
 
     def _note_oldest(self) -> None:
         """Note that the parts must be written in a moment."""
@@ -210,15 +219,10 @@ class Journal:
         self._is_timed = True
         self._timer.set(seconds)
 
-    @property
-    def due(self) -> float | None:
-        """When the parts must be flushed, on the monotonic clock; None if there are none."""
-        return None if self._oldest is None else self._oldest + FLUSH_AFTER
-
-    def flush_if_due(self) -> None:
-        """Flush if the parts are due or urgent."""
-        due = self.due
-        if due is not None and (self._urgent or time.monotonic() >= due):
+    def flush_if_due(self, now: float) -> None:
+        """Flush if the parts are due, or urgent."""
+        oldest = self._oldest
+        if oldest is not None and (self._urgent or now >= oldest + FLUSH_AFTER):
             self.flush()
 
     def _flush_late(self) -> None:

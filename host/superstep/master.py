@@ -130,7 +130,8 @@ class Master(Generic[Order, Reports, PolicyChange]):
         self._active, self._halted, self.status = start.active, start.halted, start.status
         self.order: Order | None = start.order
         """The order of the superstep that is running or held."""
-        self._stopping = False
+        self._stopping = self._continues = False
+        """Whether the run ends at its next commit; whether it goes on if not."""
 
     def run(self) -> str:
         """Step until the run has ended or is held; return its status."""
@@ -154,8 +155,8 @@ class Master(Generic[Order, Reports, PolicyChange]):
             return
         policy, journal, begin = self._policy, self._journal, perf_counter()
         if self.order is None:
-            end = self._find_end(self._active, self._halted)
-            if end is not None:
+            may_end = self._stopping or not self._continues
+            if may_end and (end := self._find_end(self._active, self._halted)) is not None:
                 self._rest(end)
                 return
             self.order = policy.order(self.superstep)
@@ -187,6 +188,14 @@ class Master(Generic[Order, Reports, PolicyChange]):
         """Whether the run is to end at its next commit."""
         return self._stopping
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to compute or to wait for."""
+        return self.order is None and self._find_end(self._active, self._halted, may_stop=False) not in (
+            None,
+            "waiting",
+        )
+
     def receive(self, *parts: Any, taken: Sequence[int] = ()) -> None:
         """Accept answers, retries or messages from outside, between two calls of :meth:`step`.
 
@@ -201,7 +210,7 @@ class Master(Generic[Order, Reports, PolicyChange]):
             self._policy.receive(part)
         if self.order is None:
             start = self._policy.begin(self.superstep)
-            self._active, self._halted = start.active, start.halted
+            self._active, self._halted, self._continues = start.active, start.halted, False
             if self.status in ("completed", "partial", "waiting"):
                 self.status = "running"
 
@@ -248,7 +257,7 @@ class Master(Generic[Order, Reports, PolicyChange]):
         except BaseException:
             self.superstep = folded.superstep
             raise
-        self._active, self.order = folded.active, None
+        self._active, self.order, self._continues = folded.active, None, end is None
         self.status = end or "running"
         self.trace.append(folded.row)
         if self._observe is not None:

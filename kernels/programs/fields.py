@@ -73,12 +73,19 @@ class Fields:
     is_tuple: bool
     names: tuple[str, ...] | None = None
     """The names of a tuple's elements, if they have names."""
+    data: type | None = None
+    """The class of a value that is no number."""
 
     def pack(self, parts: Sequence[Any]) -> Any:
         """Return a number, a tuple or a named tuple of one item for each field."""
         if self.names is not None:
             return named_type("Value", self.names)(*parts)
         return tuple(parts) if self.is_tuple else parts[0]
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is no number, but an object."""
+        return self.data is not None
 
     @property
     def itemsize(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -14,10 +15,12 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, FencedError
+from gpu_pregel.host.stores import leases
+from gpu_pregel.host.stores.leases import Lease
 from gpu_pregel.host.stores.store import Store
 from tests.agents import ONCE
 from tests.conformance.agent_programs import COUNTING, counting
-from tests.host.agents.workers.worker_programs import is_alive, running
+from tests.host.agents.workers.worker_programs import is_alive, running, wait_for
 from tests.stores import Open
 
 # Claims
@@ -63,12 +66,14 @@ def test_a_forked_process_that_leaves_a_run_releases_nothing(opened: Open) -> No
 
 def test_a_claim_is_renewed_during_a_long_attempt(opened: Open) -> None:
     def compute(ctx: Any) -> None:
-        time.sleep(1.2)
+        first = other.run("run").lease
+        wait_for(lambda: other.run("run").lease > first)
         with pytest.raises(ClaimedError):
-            opened().claim("run", owner="somebody")
+            other.claim("run", owner="somebody")
         ctx.vote_to_halt()
 
-    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=0.9, retry=ONCE)
+    other = opened()
+    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=2.0, retry=ONCE)
     assert result.status == "completed"
 
 
@@ -143,6 +148,35 @@ def test_a_run_that_nobody_refers_to_is_released(opened: Open, workers: int) -> 
         pytest.fail(f"{left} threads and files are left of {threads, files}")
     assert gp.agents.resume(opened(), "run", **COUNTING).values == {1: 10}
     assert not any(map(is_alive, pids))
+
+
+@pytest.mark.usefixtures("young_heap")
+def test_a_run_that_nobody_refers_to_is_resumed_at_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that releases it does so only after the next owner was refused."""
+    refused, release = threading.Event(), Lease._release
+
+    def release_late(lease: Lease) -> None:
+        assert refused.wait(200)
+        release(lease)
+
+    def claim_noted(*arguments: Any, **options: Any) -> Any:
+        try:
+            return claim(*arguments, **options)
+        except ClaimedError:
+            refused.set()
+            raise
+
+    agents = gp.agents.start([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run")
+    agents.step()
+    monkeypatch.setattr(Lease, "_release", release_late)
+    del agents
+    gc.collect()
+    store = opened()
+    claim = store.claim
+    monkeypatch.setattr(store, "claim", claim_noted)
+    assert gp.agents.resume(store, "run", **COUNTING).values == {1: 10}
+    assert refused.is_set()
+    assert not leases._dropped
 
 
 def resources() -> tuple[int, int]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Vertex
+from gpu_pregel.host.agents.workers import event_loops
 from tests.agents import ONCE, ONE_WORKER, PROCESSES, WORKERS, one_per_partition, values
 
 
@@ -22,7 +27,7 @@ def test_async_vertices_run_concurrently(workers: int, tmp_path: Path) -> None:
         import os
 
         os.close(os.open(f"{folder}/{ctx.vertex_id}", os.O_CREAT))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(200):
             while len(os.listdir(folder)) < ctx.num_vertices:
                 await asyncio.sleep(0.001)
         ctx.value = "met"
@@ -39,10 +44,9 @@ def test_ordinary_functions_run_concurrently_in_their_workers(workers: int, tmp_
 
     def compute(ctx: Any) -> None:
         import os
-        import time
 
         os.close(os.open(f"{folder}/{ctx.vertex_id}", os.O_CREAT))
-        until = time.monotonic() + 20
+        until = time.monotonic() + 200
         while len(os.listdir(folder)) < ctx.num_vertices:
             assert time.monotonic() < until, "no other vertex is running"
             time.sleep(0.001)
@@ -98,33 +102,31 @@ def test_an_attempt_that_ignores_cancellation_is_abandoned_after_a_second(worker
 
         if ctx.vertex_id == "ends in time":
             try:
-                await asyncio.sleep(60)
+                await asyncio.sleep(3600)
             except asyncio.CancelledError:
                 await asyncio.sleep(0.05)
                 raise
         while ctx.vertex_id == "refuses":
             try:
-                await asyncio.sleep(60)
+                await asyncio.sleep(3600)
             except asyncio.CancelledError:
                 ctx.value = "spoilt"
         ctx.value = "done"
         ctx.vote_to_halt()
 
     names = ["ends in time", "refuses", "fine"]
-    begin = time.monotonic()
     result = agents.run(
         [Vertex(name) for name in names],
         compute,
         workers=workers,
-        timeout=0.2,
+        timeout=1.5,
         retry=ONCE,
         on_failure="continue",
     )
-    assert time.monotonic() - begin < 10
     assert {vertex: (one.kind, one.type) for vertex, one in result.failed.items()} == dict.fromkeys(
         names[:2], ("timeout", "TimeoutError")
     )
-    assert "took more than 0.2 s" in result.failed["refuses"].text
+    assert "took more than 1.5 s" in result.failed["refuses"].text
     values(result, {"ends in time": None, "refuses": None, "fine": "done"})
 
 
@@ -132,13 +134,36 @@ def test_a_thread_that_survives_a_timeout_does_not_block_the_run() -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
 
-        await asyncio.to_thread(release.wait, 30)
+        await asyncio.to_thread(release.wait, 3600)
 
     release = threading.Event()
-    begin = time.monotonic()
     try:
         result = agents.run([Vertex("a")], compute, timeout=0.1, retry=ONCE, on_failure="continue")
-        assert time.monotonic() - begin < 10
     finally:
         release.set()
     assert result.failed["a"].kind == "timeout"
+
+
+@pytest.mark.parametrize("end", ["exits", "never ends"])
+def test_a_generator_that_was_left_open_does_not_end_or_block_a_run(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def generate() -> Any:
+        try:
+            yield 1
+        finally:
+            ended.append(end)
+            if end == "exits":
+                raise SystemExit(3)
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(3600)
+
+    async def compute(ctx: Any) -> None:
+        generators.append(generate())
+        ctx.value = await anext(generators[-1])
+        ctx.vote_to_halt()
+
+    generators: list[Any] = []
+    ended: list[str] = []
+    monkeypatch.setattr(event_loops, "GRACE", 0.05)
+    values(agents.run([Vertex("a"), Vertex("b")], compute, retry=ONCE), {"a": 1, "b": 1})
+    assert ended == [end] * 2

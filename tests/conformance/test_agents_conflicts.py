@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -187,3 +188,46 @@ def test_a_message_from_outside_to_a_vertex_that_is_removed_meanwhile_is_dropped
         assert run.status == "completed"
         values(run.result(), {"a": ["from outside"]})
     assert [(one.superstep, one.vertex) for one in events if one.kind == "undeliverable"] == [(0, "b")]
+
+
+@pytest.mark.parametrize("what", ["aggregate", "decode", "resolve"])
+def test_code_that_exits_while_the_master_folds_fails_the_vertices_that_asked(what: str) -> None:
+    def exit_(*_: Any) -> Any:
+        raise SystemExit(3)
+
+    @agents.register
+    @dataclass(frozen=True)
+    class Contribution:
+        number: int
+
+        def __hash__(self) -> int:
+            return int(exit_()) if what == "decode" and folding else hash(self.number)
+
+    def add(total: int, one: dict[Contribution, int]) -> int:
+        return int(exit_()) if what == "aggregate" and 1 in one.values() else total + max(one.values())
+
+    def compute(ctx: Any) -> None:
+        number = "abc".index(ctx.vertex_id)
+        if what == "resolve":
+            ctx.add_vertex("new", number)
+        elif number < 2 or what == "aggregate":
+            ctx.aggregate("total", {Contribution(number): number})
+        ctx.value = "computed"
+        ctx.vote_to_halt()
+        if ctx.vertex_id == "c":
+            folding.append(True)
+
+    folding: list[bool] = []
+    result = agents.run(
+        [Vertex(name) for name in "abc"],
+        compute,
+        aggregators={"total": agents.Aggregator(add, initial=0)},
+        resolve=exit_,
+        retry=ONCE,
+        on_failure="continue",
+    )
+    refused = {"aggregate": "b", "decode": "ab", "resolve": "abc"}[what]
+    assert {name: one.kind for name, one in result.failed.items()} == dict.fromkeys(refused, "request")
+    assert all("SystemExit: 3" in one.text for one in result.failed.values())
+    values(result, {name: None if name in refused else "computed" for name in "abc"})
+    assert result.aggregates == {"total": 2 if what == "aggregate" else 0}

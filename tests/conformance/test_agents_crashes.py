@@ -122,7 +122,7 @@ def launch(where: str, log: Path, point: str, **given: Any) -> subprocess.Popen[
 def crash(where: str, log: Path, point: str, **given: Any) -> None:
     """Run the program until it is killed; with the point "none", to its end."""
     process = launch(where, log, point, **given)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=200)
     assert process.returncode == (0 if point == "none" else -signal.SIGKILL), err
 
 
@@ -244,7 +244,7 @@ def test_a_run_is_resumed_after_its_lease_expires(
                 result = resume(store, log, takeover=False)
                 break
             except ClaimedError:
-                assert time.monotonic() - begin < 30
+                assert time.monotonic() - begin < 200
                 time.sleep(0.05)
         check(store, log, result, expected, before, durable)
 
@@ -311,7 +311,7 @@ def test_a_program_that_slept_while_another_took_over_is_fenced(
             check(store, log, result, expected, before, durable)
             was = everything(store)
             process.send_signal(signal.SIGCONT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=200)
             last = err.rstrip().splitlines()[-1]
             assert last.startswith("gpu_pregel.errors.FencedError: run 'run' was claimed by process "), err
             assert process.returncode == 1

@@ -16,7 +16,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import AgentResult, Event, Vertex
 from gpu_pregel.errors import AgentsFailedError
-from gpu_pregel.host.agents import emissions
+from gpu_pregel.host.agents.workers import emission_buffer
 from tests.agents import FEW, ONCE, ONE_WORKER, WITHOUT_WAIT
 
 DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
@@ -237,24 +237,24 @@ def test_a_fork_cannot_emit(workers: int) -> None:
     assert by_attempt(events) == {(0, "a", 1): ["parent", 7, None]}
 
 
-def test_a_function_on_the_loop_must_not_wait_for_slow_observers(monkeypatch: pytest.MonkeyPatch) -> None:
+@DRIVERS
+def test_a_function_on_an_event_loop_does_not_wait_for_observers(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails if too much is pending; from a thread it waits until observers have seen enough."""
-    monkeypatch.setattr(emissions, "_MAX_PENDING", 10_000)
+    monkeypatch.setattr(emission_buffer, "_MAX_PENDING", 10_000)
+    made: list[emission_buffer.EmissionBuffer] = []
+    make = emission_buffer.EmissionBuffer.__init__
+
+    def keep(buffer: emission_buffer.EmissionBuffer, loop: Any) -> None:
+        make(buffer, loop)
+        made.append(buffer)
+
+    monkeypatch.setattr(emission_buffer.EmissionBuffer, "__init__", keep)
     pending: list[int] = []
 
     def observe(event: Event) -> None:
         if event.kind == "emit":
             time.sleep(0 if pending else 0.2)
-            pending.append(len(run_of[0]._emissions))
-
-    run_of: list[emissions.EmissionBuffer] = []
-    make = emissions.EmissionBuffer.__init__
-
-    def keep(buffer: emissions.EmissionBuffer) -> None:
-        make(buffer)
-        run_of[:] = [buffer]
-
-    monkeypatch.setattr(emissions.EmissionBuffer, "__init__", keep)
+            pending.append(len(made[0].pending))
 
     async def waits(ctx: Any) -> None:
         for number in range(200):
@@ -265,9 +265,69 @@ def test_a_function_on_the_loop_must_not_wait_for_slow_observers(monkeypatch: py
         for number in itertools.count():
             ctx.emit((number, b"x" * 500))
 
-    assert drive("arun", "a", waits, observer=observe).status == "completed"
+    assert drive(driver, "a", waits, observer=observe).status == "completed"
     assert len(pending) == 200
     assert max(pending) < 30
     with pytest.raises(AgentsFailedError) as caught:
-        drive("arun", "a", floods, observer=observe, retry=ONCE)
+        drive(driver, "a", floods, observer=observe, retry=ONCE)
     assert "asyncio.to_thread(ctx.emit, payload)" in caught.value.result.failed["a"].text
+
+
+def test_an_observer_may_run_an_event_loop() -> None:
+    """It is called while no attempt's loop runs on its thread."""
+
+    async def compute(ctx: Any) -> None:
+        ctx.emit("one")
+        await asyncio.sleep(0)
+        ctx.emit("two")
+        ctx.vote_to_halt()
+
+    seen: list[Any] = []
+
+    async def tell(event: Event) -> None:
+        seen.append(event.facts["payload"])
+
+    def observe(event: Event) -> None:
+        if event.kind == "emit":
+            asyncio.run(tell(event))
+
+    for driver in ("run", "arun"):
+        drive(driver, "a", compute, observer=observe)
+    assert seen == ["one", "two"] * 2
+
+
+def test_timeouts_do_not_count_the_time_of_observers() -> None:
+    async def compute(ctx: Any) -> None:
+        for number in range(4):
+            ctx.emit(number)
+            await asyncio.sleep(0.01)
+        ctx.vote_to_halt()
+
+    def observe(event: Event) -> None:
+        if event.kind == "emit":
+            time.sleep(0.4)
+
+    assert drive("run", "ab", compute, observer=observe, timeout=1, retry=ONCE).status == "completed"
+
+
+def test_emissions_before_an_interruption_are_not_lost() -> None:
+    """Ctrl-C, for example; the vertex that had ended is not computed again."""
+
+    async def compute(ctx: Any) -> None:
+        ctx.emit(ctx.vertex_id)
+        ctx.vote_to_halt()
+        if ctx.vertex_id == "b" and not stopped:
+            stopped.append(True)
+            raise KeyboardInterrupt
+
+    stopped: list[bool] = []
+    events: list[Event] = []
+    with agents.start([Vertex("a"), Vertex("b")], compute, observer=events.append) as run:
+        with pytest.raises(KeyboardInterrupt):
+            run.step()
+        while run.step():
+            pass
+    emitted = [event.vertex for event in events if event.kind == "emit"]
+    assert emitted == ["a", "b", "b"]
+    ended = [event.kind for event in events if event.vertex == "a"]
+    assert ended == ["emit", "attempt"]

@@ -1,4 +1,4 @@
-"""Requests to runs by their ids, from any program: answer, send, cancel."""
+"""Requests to runs by their ids, from any program: answer, send, retry, cancel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Event, Vertex
-from gpu_pregel.errors import ArgumentError, FencedError, StoreError
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, ClaimedError, FencedError, StoreError
 from gpu_pregel.host.agents import requests
 from gpu_pregel.host.stores.store import Store
+from tests.agents import ONCE
 from tests.conformance.agent_programs import COUNTING
 from tests.stores import Open, execute
 
@@ -93,6 +94,27 @@ def test_a_request_that_is_inserted_after_one_with_a_higher_number_is_not_lost(
         while agents.step():
             pass
         assert agents.result().values == {"a": 111}
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_a_message_to_a_held_run_arrives_in_the_superstep_after_the_held_one(opened: Open, is_reopened: bool) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.interrupt()
+        ctx.value = [*ctx.value, (ctx.superstep, ctx.messages)]
+        ctx.vote_to_halt()
+
+    agents = gp.agents.start([Vertex("a", [])], compute, store=opened(), run_id="run")
+    agents.step()
+    gp.agents.send(opened(), "run", "a", "while held")
+    if is_reopened:
+        agents.stop()
+        agents = gp.agents.reopen(opened(), "run", compute)
+    with agents:
+        agents.answer("a", None)
+        while agents.step():
+            pass
+        assert agents.result().values == {"a": [(0, []), (1, ["while held"])]}
 
 
 def test_a_message_to_an_unknown_vertex_is_dropped_and_observed(store: Store) -> None:
@@ -181,7 +203,7 @@ def test_an_answer_during_the_superstep_spares_the_hold(opened: Open) -> None:
         if ctx.vertex_id == "a":
             ctx.value = ctx.interrupt("how much?")
         else:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 200
             while time.monotonic() < deadline:
                 try:
                     gp.agents.answer(opened(), "run", "a", 42)
@@ -192,6 +214,46 @@ def test_an_answer_during_the_superstep_spares_the_hold(opened: Open) -> None:
 
     result = gp.agents.run([Vertex("a"), Vertex("b")], compute, store=opened(), run_id="run")
     assert (result.status, result.values, result.superstep) == ("completed", {"a": 42, "b": None}, 1)
+
+
+# Retry
+
+
+def test_failed_vertices_are_retried_by_id(opened: Open) -> None:
+    fails, attempts = True, []
+
+    def compute(ctx: Any) -> None:
+        attempts.append((ctx.vertex_id, ctx.attempt))
+        if fails and ctx.vertex_id != "c":
+            raise OSError("no such place")
+        ctx.value = ctx.messages
+        ctx.vote_to_halt()
+
+    vertices = [Vertex(name) for name in "abc"]
+    with pytest.raises(AgentsFailedError):
+        gp.agents.run(vertices, compute, store=opened(), run_id="run", retry=ONCE)
+    for chosen, problem in [
+        (["a", "c"], r"vertex 'c' has not failed in a held superstep; failed vertices: \['a', 'b'\]"),
+        ("ab", "retry takes a list of ids, not 'ab'"),
+        ([], "run 'run' has no failed vertices in a held superstep: there is nothing to retry"),
+    ]:
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=problem):
+            gp.agents.retry(opened(), "run", chosen)
+    assert gp.agents.retry(opened(), "run", ["b"]) == ["b"]
+    with pytest.raises(AgentsFailedError, match="vertex 'a'"):
+        gp.agents.resume(opened(), "run", compute)
+    assert gp.agents.retry(opened(), "run") == ["a", "b"]
+    fails = False
+    assert gp.agents.resume(opened(), "run", compute).status == "completed"
+    assert attempts == [(name, 1) for name in "abcbab"]
+    with pytest.raises(ArgumentError, match="nothing to retry"):
+        gp.agents.retry(opened(), "run")
+    assert opened().run("run").lease == 0
+
+
+def test_a_run_that_a_program_has_is_not_retried_by_id(opened: Open) -> None:
+    with gp.agents.start([Vertex("a")], asking, store=opened(), run_id="run"), pytest.raises(ClaimedError):
+        gp.agents.retry(opened(), "run")
 
 
 # Cancel
@@ -222,6 +284,24 @@ def test_the_owner_ends_a_cancelled_run_after_its_superstep(opened: Open) -> Non
     assert gp.agents.resume(opened(), "run", count).values == {"a": 5}
     with pytest.raises(ArgumentError, match=r"run 'run' has ended \(completed\): there is nothing to cancel"):
         gp.agents.cancel(opened(), "run")
+
+
+def test_a_request_to_cancel_that_came_too_late_has_no_effect(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends between the check of :func:`cancel` and its request."""
+    read, late = requests.RequestReader.read, iter([True])
+
+    def read_just_before(reader: Any) -> Any:
+        found = read(reader)
+        if opened().run("run").status == "completed" and next(late, False):
+            assert gp.agents.cancel(opened(), "run") is True
+        return found
+
+    monkeypatch.setattr(requests.RequestReader, "read", read_just_before)
+    assert gp.agents.run([Vertex("a", 1)], adding, store=opened(), run_id="run").status == "completed"
+    assert len(opened().requests.list("run")) == 1
+    gp.agents.send(opened(), "run", "a", 5)
+    result = gp.agents.resume(opened(), "run", adding)
+    assert (result.status, result.values, opened().requests.list("run")) == ("completed", {"a": 6}, [])
 
 
 def test_a_message_beside_a_cancellation_is_kept(opened: Open) -> None:

@@ -129,7 +129,7 @@ def test_workers_start_with_closed_standard_streams(tmp_path: Path) -> None:
         + "open('answers', 'w').write(repr(answers))\n"
     )
     command = f"exec {sys.executable} program.py <&- >&- 2>&-"
-    subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment(), check=True, timeout=60)
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment(), check=True, timeout=200)
     assert (tmp_path / "answers").read_text() == "[42, 42, 42, 42]"
 
 
@@ -143,7 +143,7 @@ def run(arguments: list[str], text: str = "", folder: Path | None = None) -> sub
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
         cwd=folder,
         env=environment(),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from tests.devices import LONG, PROGRAM_DEVICES, is_slow, on, ways
+from tests.devices import LONG, RUN_DEVICES, is_slow, on, ways
 from tests.programs import LABELS, SUMS
 
 HOPS = gp.VertexProgram(
@@ -112,7 +112,7 @@ def test_a_run_starts_from_given_values_and_a_given_frontier(graph: gp.Graph, de
     assert len(frontiers[2]) == 50
 
 
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_initial_alone_and_frontier_alone(device: str) -> None:
     path = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], directed=True)
     # SUMS: vertex v starts with v + 1 and sends it; nobody is active afterwards.
@@ -183,7 +183,7 @@ def test_combiners_of_named_messages(device: str, combine: Any, first: Any, seco
     assert gp.run(star, program, device=device).to_numpy().tolist()[2] == expected[::-1]
 
 
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_halt_reads_parameters_and_the_final_aggregates_are_those_it_saw(device: str) -> None:
     seen: list[Any] = []
 
@@ -209,7 +209,7 @@ def test_halt_reads_parameters_and_the_final_aggregates_are_those_it_saw(device:
     assert result.aggregated == seen[-1]
 
 
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_aggregates_of_a_run_that_ends_in_superstep_0_are_the_identities(device: str) -> None:
     alone = gp.Graph.from_edgelist([], [], num_vertices=3)
     program = gp.VertexProgram(

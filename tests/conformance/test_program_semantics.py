@@ -11,11 +11,11 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError, SuperstepLimitError
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, is_slow, on, threads_of
+from tests.devices import PROGRAM_DEVICES, RUN_DEVICES, RUN_NAMES, is_slow, on, threads_of
 from tests.programs import DISTANCES, RANKS
 
 MODES = pytest.mark.parametrize(
-    ("device", "mode"), [on(device, mode, name=mode) for device in PROGRAM_NAMES for mode in ("push", "pull", "auto")]
+    ("device", "mode"), [on(device, mode, name=mode) for device in RUN_NAMES for mode in ("push", "pull", "auto")]
 )
 
 
@@ -69,7 +69,7 @@ def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: 
     [
         on(name, mode, name=mode)
         for mode in ("push", "pull")
-        for name in PROGRAM_NAMES
+        for name in RUN_NAMES
         if mode == "push" or not is_slow(name)
     ],
 )
@@ -87,7 +87,7 @@ def test_active_always_applies_everywhere_until_the_limit(device: str, mode: Any
     assert (result.supersteps, result.status) == (3, "max_supersteps")
 
 
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_reaching_the_limit_raises_an_error_with_the_partial_result(device: str) -> None:
     with pytest.raises(SuperstepLimitError, match="max_supersteps=3") as caught:
         gp.run(path(9, directed=True), first(), device=device, max_supersteps=3)
@@ -142,7 +142,7 @@ def test_aggregates_are_those_of_the_last_superstep_and_start_as_the_identity(de
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_aggregates_fold_over_all_blocks_and_partitions(device: str, partitions: int) -> None:
     n = 20_000
     seen: list[tuple[int, ...]] = []
@@ -190,7 +190,7 @@ def test_weights_can_be_integers(device: str, dtype: Any) -> None:
     assert found.tolist() == [0, 1, 1 + np.float64(largest)]
 
 
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_values_are_compared_by_their_bits(device: str) -> None:
     program = gp.VertexProgram(
         value=np.float64,
@@ -206,7 +206,7 @@ def test_values_are_compared_by_their_bits(device: str) -> None:
     assert np.signbit(result.to_numpy()[0])
 
 
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_floating_point_sums_are_equal_to_the_bit_for_any_number_of_threads(device: str) -> None:
     graph = gp.kronecker(11, 8)
     options = [threads_of(device, threads) for threads in (1, 2, 5)]
@@ -242,7 +242,7 @@ def test_an_impossible_push_is_rejected(device: str) -> None:
         ({"partitions": 2}, ArgumentError, "partitions must be from 1 to 1, as each has at least 64 vertices"),
     ],
 )
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_invalid_arguments_are_rejected(
     device: str, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
@@ -259,7 +259,7 @@ def test_functions_that_compile_only_for_the_cpu_are_rejected(device: str) -> No
         gp.run(path(3), listing, device=device)
 
 
-@PROGRAM_DEVICES
+@RUN_DEVICES
 def test_graph_and_program_must_be_of_their_classes(device: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"program must be a gp\.VertexProgram, not function"):
         gp.run(path(3), lambda: None, device=device)  # type: ignore[arg-type]

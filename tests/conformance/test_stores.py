@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError, StoreError
 from gpu_pregel.host.stores.blobs import PART
 from gpu_pregel.host.stores.store import Store
 from tests.stores import Open, begin, contents, run_to
@@ -296,3 +298,66 @@ def test_store_behaves_like_a_list(data: st.DataObject) -> None:
         assert segments == done[saved.base_step + 1 :]
         assert list(saved.held()) == held
     store.close()
+
+
+def test_a_store_is_closed_between_the_calls_of_other_threads(opened: Open) -> None:
+    store, reads = opened(), 0
+    begin(store)
+
+    def read() -> None:
+        nonlocal reads
+        with suppress(StoreError):
+            while store.runs():
+                reads += 1
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    while not reads:
+        time.sleep(0.001)
+    store.close()
+    thread.join(60)
+    assert not thread.is_alive()
+    with pytest.raises(StoreError, match="is closed"):
+        store.runs()
+
+
+# Unfinished runs
+
+
+def test_unfinished_runs(store: Store) -> None:
+    """Those that have not ended, or were asked to continue, the one that changed first at first."""
+    statuses = ["running", "stopped", "waiting", "failed", "interrupted", "completed", "partial"]
+    ended = ["halted", "max_supersteps", "cancelled"]
+    for status in (*statuses, *ended):
+        store.commit(begin(store, status), 0, b"commit", status=status)
+    store.create("numeric", "numeric", b"", owner="me")
+    assert [run.id for run in store.unfinished("agents")] == statuses[:5]
+    assert [run.id for run in store.unfinished("numeric")] == ["numeric"]
+    for status in (*statuses[5:], *ended):
+        store.requests.add(status, b"please")
+    assert [run.id for run in store.unfinished("agents")] == statuses
+    with pytest.raises(ArgumentError, match="kind must be 'agents' or 'numeric', not 'agent'"):
+        store.unfinished("agent")
+
+
+def test_what_is_known_of_an_unfinished_run(store: Store) -> None:
+    claim = begin(store, lease_seconds=60.0)
+    store.commit(claim, 0, b"commit", status="completed")
+    assert store.unfinished("agents") == []
+    store.flush(claim, 1, [b"one", b"two"])
+    (run,) = store.unfinished("agents")
+    assert (run.id, run.status, run.head, run.epoch, run.owner) == ("run", "completed", 0, 1, "first")
+    assert (run.pending, run.answers, run.last_request, run.is_claimed) == (2, 0, None, True)
+    store.answer("run", 1, b"a", 0, b"yes")
+    store.answer("run", 1, b"b", 0, b"no")
+    number = store.requests.add("run", b"please")
+    store.release(claim)
+    (run,) = store.unfinished("agents")
+    assert (run.answers, run.last_request, run.is_claimed, run.lease) == (2, number, False, 0)
+    claim = store.claim("run", owner="second")
+    store.commit(claim, 1, b"commit", status="failed")
+    store.renew(claim, 1e-6)
+    time.sleep(1e-3)
+    (run,) = store.unfinished("agents")
+    assert (run.status, run.head, run.epoch, run.owner, run.pending) == ("failed", 1, 2, "second", 0)
+    assert (run.answers, run.is_claimed, run.lease > 0) == (0, False, True)

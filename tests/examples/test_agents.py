@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -30,6 +31,11 @@ a human is asked: {'tool': 'order', 'argument': 'umbrella'}
 rain in Bergen, 3 umbrellas in stock: order 1 is placed.
 retries: 1
 """,
+    "agents_streaming.py": """\
+writer: the graf has
+writer: the graf has a million vertices
+editor: The graph has a million vertices.
+""",
 }
 
 
@@ -55,7 +61,7 @@ def test_scripts_print_expected_output(name: str) -> None:
         [sys.executable, "-W", "error", path],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
@@ -107,3 +113,23 @@ def test_tool_loop_accepts_a_refusal(example: Any, workers: int) -> None:
     result = example("agents_tool_loop").ask("an umbrella?", lambda payload: "no", workers)
     assert result.values["agent"]["answer"].endswith("in stock: a human refused.")
     assert sum(row["retries"] for row in result.trace) == 0
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_tokens_are_streamed_in_order(example: Any, workers: int) -> None:
+    streaming = example("agents_streaming")
+
+    async def collect() -> dict[tuple[str, int], list[str]]:
+        tokens: dict[tuple[str, int], list[str]] = {}
+        vertices = [gp.agents.Vertex("writer", edges=["editor"]), gp.agents.Vertex("editor")]
+        retry = gp.agents.RetryPolicy(attempts=2, wait=0)
+        async for event in streaming.stream(vertices, workers=workers, retry=retry):
+            tokens.setdefault((event.vertex, event.attempt), []).append(event.facts["payload"])
+        return tokens
+
+    script = {name: text.split() for name, text in streaming.SCRIPTS.items()}
+    assert asyncio.run(collect()) == {
+        ("writer", 1): script["writer"][:3],
+        ("writer", 2): script["writer"],
+        ("editor", 1): script["editor"],
+    }

@@ -27,7 +27,7 @@ PROGRAMS = [
     "pagerank.py:pagerank",
     "hits.py:hits",
 ]
-AGENTS = ["agents_pagerank.py", "agents_tool_loop.py"]
+AGENTS = ["agents_pagerank.py", "agents_streaming.py", "agents_tool_loop.py"]
 """Scripts, tested in ``test_agents.py``."""
 OPERATORS = ["operators_bellman_ford.py", "operators_bfs.py", "operators_components.py"]
 """Scripts, tested in ``test_operators.py``."""

@@ -44,7 +44,7 @@ def install(place: str, count: int, mark: str, how: str) -> None:
     def write(fd: int, kind: int, content: bytes) -> None:
         is_hit = kind == pipes.OUTCOMES and is_now()
         if is_hit and place == "torn":
-            os.write(fd, (pipes.header.pack(len(content), kind) + content)[: 9 + len(content) // 2])
+            os.write(fd, pipes.header(len(content), kind) + content[: len(content) // 2])
             strike()
         whole(fd, kind, content)
         if is_hit:

@@ -133,6 +133,11 @@ def _stack_error() -> InvalidDataError:
 
 # Ids
 
+_MAX_ID_BITS = 8192
+"""Maximum bits of an integer in an id; Python refuses to convert larger ones to decimal digits in error messages."""
+_SHORT = 256
+"""Longer encodings of an integer or a short string are those of integers that must be checked."""
+
 
 def id_key(x: Any, *, name: str = "id") -> bytes:
     """Encode an id: a str, int, bytes, or tuple of ids; integers of NumPy are taken as int.
@@ -155,13 +160,13 @@ def id_key(x: Any, *, name: str = "id") -> bytes:
     kind = type(x)
     if kind is int and MAX_SMALL < x <= _MAX_PLAIN:
         return _pack_id(_START_OF_INT, x)
-    if (kind is int or kind is str) and (piece := leaf_encoders[kind](x)) is not None:
+    if (kind is int or kind is str) and (piece := leaf_encoders[kind](x)) is not None and len(piece) <= _SHORT:
         return _VERSION + piece
     if kind is tuple:
         key = encode(x, name=name)
         plain = _plain_id(x, name)
         return key if plain is x else encode(plain, name=name)
-    if kind is str or kind is int or kind is bytes:
+    if kind is str or kind is bytes:
         return encode(x, name=name)
     return encode(_plain_id(x, name), name=name)
 
@@ -169,7 +174,12 @@ def id_key(x: Any, *, name: str = "id") -> bytes:
 def _plain_id(x: Any, name: str) -> Any:
     """Return an id whose parts are str, int or bytes: ``x`` itself, or a copy with integers of NumPy as int."""
     kind = type(x)
-    if kind is str or kind is int or kind is bytes:
+    if kind is str or kind is bytes:
+        return x
+    if kind is int:
+        if x.bit_length() > _MAX_ID_BITS:
+            bits = f"{x.bit_length():,} bits: in ids they have at most {_MAX_ID_BITS:,}"
+            raise CodecError(f"is an integer of {bits}, so use bytes", name)
         return x
     if kind is tuple:
         parts = tuple([_plain_id(part, f"{name}[{k}]") for k, part in enumerate(x)])

@@ -237,12 +237,11 @@ def _sequence_writer(general: int, special: int) -> Writer:
 def _write_equal_lengths(items: Sequence[Any], out: Output) -> bool:
     """Write items that are all bytes of one length, in a third of the time; return whether they are."""
     n = len(items[0])
-    if n >= 255 or out.limit is not None or list(map(type, items)).count(bytes) != len(items):
-        return False
-    if len(set(map(len, items))) > 1:
+    if n >= 255 or list(map(type, items)).count(bytes) != len(items) or len(set(map(len, items))) > 1:
         return False
     start = _SHORT_BYTES[n]
     out.append(start + start.join(items))
+    out.check()
     return True
 
 

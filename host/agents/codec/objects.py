@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_pregel.host.agents.codec.decoder import read_bytes, read_items, readers
-from gpu_pregel.host.agents.codec.encoder import type_name
-from gpu_pregel.host.agents.codec.format import OBJECT, InvalidDataError
+from gpu_pregel.host.agents.codec.encoder import Output, type_name, write_items
+from gpu_pregel.host.agents.codec.format import MAX_DEPTH, OBJECT, InvalidDataError
 from gpu_pregel.host.agents.codec.types import MODEL_PARTS, RegisteredType, by_head, by_name
 
 _ENUM, _MODEL = "e", "p"
@@ -79,10 +79,16 @@ def _migrated(kind: RegisteredType, given: dict[str, Any]) -> dict[str, Any]:
     name = type_name(kind.type)
     try:
         fields: Any = kind.migrate(given)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidDataError(f"cannot be read: migrate of {name} raised {type(error).__name__}: {error}") from error
     if type(fields) is not dict:
         raise InvalidDataError(f"cannot be read: migrate of {name} returned {type(fields).__name__}, not a dict")
+    try:
+        write_items(tuple(fields.values()), Output(), MAX_DEPTH)
+    except InvalidDataError as error:
+        error.name_field(tuple(map(str, fields)))
+        problem = f"cannot be read: migrate of {name} returned fields{error.path('')}, which {error.problem}"
+        raise InvalidDataError(problem) from None
     return fields
 
 
@@ -102,6 +108,10 @@ def _with_defaults(kind: RegisteredType, known: tuple[str, ...], given: dict[str
             raise InvalidDataError(
                 f"has no field {field!r}, which {name} has: give it a default, or pass migrate= to register"
             ) from None
+        except (Exception, SystemExit) as error:
+            raise InvalidDataError(
+                f"cannot be read: the default of {name}.{field} raised {type(error).__name__}: {error}"
+            ) from error
     return values
 
 

@@ -6,6 +6,7 @@ call ``__init__``; pydantic models are strictly validated when they are encoded 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
 import functools
@@ -41,7 +42,7 @@ class RegisteredType:
     values, build : callable
         Take an instance apart, and make one of such values.
     default : callable
-        Returns the default of a field, or raises KeyError.
+        Returns the default of a field, as a copy that no other object has, or raises KeyError.
     state : callable or None
         If the values are in the instances, where the garbage collector finds them: returns all of them quickly.
     migrate : callable or None
@@ -249,7 +250,7 @@ def _dataclass_kind(cls: type, name: str) -> RegisteredType:
             return field.default_factory()
         if isinstance(field.default, missing):
             raise KeyError(name)
-        return field.default
+        return copy.deepcopy(field.default)
 
     state: Any = None
     if _has_plain_fields(cls, fields):
@@ -286,9 +287,10 @@ def _namedtuple_kind(cls: Any, name: str) -> RegisteredType:
     def build(values: Sequence[Any]) -> Any:
         return tuple.__new__(cls, values)
 
-    return RegisteredType(
-        cls, name, _head("n", name, fields), fields, values, build, cls._field_defaults.__getitem__, values
-    )
+    def default(name: str) -> Any:
+        return copy.deepcopy(cls._field_defaults[name])
+
+    return RegisteredType(cls, name, _head("n", name, fields), fields, values, build, default, values)
 
 
 MODEL_PARTS = ("model_fields_set", "__pydantic_private__")
@@ -346,7 +348,7 @@ def _model_kind(cls: Any, name: str) -> RegisteredType:
             first = error.errors()[0]
             steps = [f".{one}" if isinstance(one, str) else one for one in reversed(first["loc"])]
             raise InvalidDataError(f"is not a valid {type_name(cls)}: {first['msg']}", *steps) from None
-        except Exception as error:  # A validator may raise anything.
+        except (Exception, SystemExit) as error:  # A validator may raise anything.
             raise InvalidDataError(
                 f"is not a valid {type_name(cls)}: its validator raised {type(error).__name__}"
             ) from error

@@ -70,7 +70,7 @@ class Channel:
             self._selector.modify(self._connection, EVENT_READ | EVENT_WRITE, self._key)
 
     def _add(self, kind: int, content: bytes) -> None:
-        head = header.pack(len(content), kind)
+        head = header(len(content), kind)
         if len(content) < LARGE:
             self._unsent.append(memoryview(head + content))
         else:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from gpu_pregel.host.agents.emissions import Emission, EmissionBuffer
+from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
+from gpu_pregel.host.agents.workers.emission_buffer import EmissionBuffer
 from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
 
 GRACE = 1.0
@@ -31,33 +33,38 @@ class AsyncAttempts:
     def __init__(self, executor: Executor, timeout: float | None) -> None:
         self._executor = executor
         self._abandon_after = None if timeout is None else timeout + GRACE
-        self._places = asyncio.Semaphore(executor.max_concurrency)
         self._loop = asyncio.get_running_loop()
-        self._running: dict[asyncio.Task[None], Task] = {}
+        self._waiting: deque[tuple[Task, Batch]] = deque()
+        self._running: dict[AttemptTask[None], Task] = {}
         self.outcomes: list[Outcome] = []
         """Outcomes that have not been taken."""
-        self.emissions = EmissionBuffer()
+        self.emissions = EmissionBuffer(self._loop)
         self._is_stopped = False
         self._wakeup: asyncio.Future[None] | None = None
 
     def begin(self, batch: Batch) -> None:
-        """Start the attempts of a batch."""
+        """Start the attempts of a batch, as many as may run at once."""
         self._executor.check_step(batch.step)
-        for fields in batch.tasks:
-            task = Task(*fields)
+        self._waiting += [(Task(*fields), batch) for fields in batch.tasks]
+        self._start_waiting()
+
+    def _start_waiting(self) -> None:
+        while self._waiting and len(self._running) < self._executor.max_concurrency:
+            task, batch = self._waiting.popleft()
             attempt = AttemptTask(self._attempt(task, batch), self._loop, task)
             self._running[attempt] = task
             attempt.add_done_callback(self._on_end)
 
     async def wait(self, until: float | None) -> None:
         """Wait until an attempt has ended or emitted, or until a time on the monotonic clock."""
-        if not self.outcomes and not self.emissions:
+        if not self.outcomes and not self.emissions.pending:
             self._wakeup = self._loop.create_future()
             try:
                 await _wait_for(self._wakeup, until)
             finally:
                 self._wakeup = None
-        await asyncio.sleep(0)  # let attempts that are about to end do so
+        if self._running:
+            await asyncio.sleep(0)  # let attempts that are about to end do so
 
     def take_outcomes(self) -> list[Outcome]:
         """Return the outcomes since the last call."""
@@ -78,34 +85,41 @@ class AsyncAttempts:
 
     async def cancel(self) -> None:
         """Cancel the attempts, whose outcomes are dropped, and leave those that have not ended a moment later."""
-        self._is_stopped = True
+        self.stop()
         self.emissions.close()
         for attempt in self._running:
             attempt.cancel()
         if self._running:
             await asyncio.wait(self._running, timeout=GRACE)
 
+    def stop(self) -> None:
+        """Start no more attempts, and drop the outcomes of those that are running."""
+        self._is_stopped = True
+        self._waiting.clear()
+
     async def _attempt(self, task: Task, batch: Batch) -> None:
-        async with self._places:
-            outcome = await self._executor.execute_async(task, batch, self._abandon_after)
+        outcome = await self._executor.execute_async(task, batch, self._abandon_after)
         self._end(asyncio.current_task(), outcome)
 
     def _end(self, attempt: Any, outcome: Outcome) -> None:
-        """Keep the outcome at once, as another attempt may block the loop."""
+        """Keep the outcome at once, as another attempt may block the loop, and wake the master."""
         del self._running[attempt]
         if not self._is_stopped:
             self.outcomes.append(outcome)
+        self._wake()
 
-    def _on_end(self, attempt: asyncio.Task[None]) -> None:
-        """Wake the master; an attempt that code on the loop has cancelled fails."""
+    def _on_end(self, attempt: AttemptTask[None]) -> None:
+        """Start other attempts; an attempt that code on the loop has cancelled fails."""
         error = None if attempt.cancelled() else attempt.exception()
         if error is not None:
             self._running.pop(attempt, None)
+            if self._wakeup is not None and not self._wakeup.done():
+                self._wakeup.set_exception(error)
         elif attempt in self._running:
             cancelled = asyncio.CancelledError(CANCELLED)
             self._end(attempt, self._executor.fail(self._running[attempt], cancelled))
-        if self._wakeup is not None and not self._wakeup.done():
-            self._wakeup.set_result(None) if error is None else self._wakeup.set_exception(error)
+        if self._waiting:
+            self._start_waiting()
 
 
 async def wait_for_descriptor(descriptor: int, until: float | None) -> None:
@@ -181,7 +195,8 @@ class OwnEventLoop:
 
     def _close(self) -> None:
         _cancel_all(self._loop, GRACE)
-        self._runner.close()
+        with suppress(SystemExit):  # of a generator that has just been closed
+            self._runner.close()
 
 
 def _runs_a_loop() -> bool:
@@ -190,15 +205,17 @@ def _runs_a_loop() -> bool:
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop, grace: float) -> None:
-    """Cancel all tasks, and abandon those that do not end within ``grace`` seconds."""
+    """Cancel all tasks, then close asynchronous generators, and abandon what does not end within ``grace`` seconds."""
 
     async def cancel() -> Iterable[asyncio.Task[Any]]:
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
             task.cancel()
         if rest:
-            _, rest = await asyncio.wait(rest, timeout=grace)
-        return rest
+            await asyncio.wait(rest, timeout=grace)
+        closing = loop.create_task(loop.shutdown_asyncgens())
+        await asyncio.wait((closing,), timeout=grace)
+        return asyncio.all_tasks() - {asyncio.current_task()}
 
     for task in run_until_complete(loop, loop.create_task(cancel()), SystemExit):
         asyncio._unregister_task(task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 _SHORT = 0.001
 """Seconds of waiting for observers that timeouts may count."""
+_NO_LIMIT = nullcontext()
 CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
@@ -54,24 +56,33 @@ class Executor:
     Parameters
     ----------
     options : PartitionOptions
-    interruptible : bool
-        Whether KeyboardInterrupt ends the batch; otherwise it fails the attempt, as other exceptions do.
+    in_worker : bool
+        Whether the executor is in a worker process. There it applies the records of its attempts to its own vertices,
+        and KeyboardInterrupt fails an attempt as other exceptions do. In the master's process it computes the master's
+        vertices, which the master changes, and KeyboardInterrupt ends the batch.
     """
 
-    def __init__(self, options: PartitionOptions, interruptible: bool = True) -> None:
+    def __init__(self, options: PartitionOptions, in_worker: bool = True) -> None:
         self.vertices: dict[Id, VertexData] = {}
         self.max_concurrency = options.max_concurrency
         self._options = options
-        self._fatal = (KeyboardInterrupt,) if interruptible else ()
+        self._fatal = () if in_worker else (KeyboardInterrupt,)
+        self._in_worker = in_worker
         self._staged: dict[Id, Record] = {}
+        """Records of the superstep, in a worker."""
         self._kept_values = KeptValues()
         self._is_async = {name: options.is_async(name) for name in options.functions}
-        self.emitter: Emitter | None = None
-        """Sends emissions, if the run has observers."""
+        self._make_context: Callable[..., Context] = Context
         self._timeouts: set[PostponedTimeout] = set()
         """Those of the running attempts of an ``async`` function."""
         self._step: int | None = None
         """The superstep before which the vertices are; None until the first batch or commit."""
+
+    def emit_by(self, emitter: Emitter) -> None:
+        """Send the emissions of attempts."""
+        from gpu_pregel.host.agents.observed_context import ObservedContext
+
+        self._make_context = partial(ObservedContext, emitter=emitter)
 
     def is_async(self, batch: Batch) -> bool:
         """Whether a batch needs an event loop."""
@@ -102,7 +113,7 @@ class Executor:
         """
         if batch.step != self._step:
             self.check_step(batch.step)
-        options, kept_values, emitter = self._options, self._kept_values, self.emitter
+        options, kept_values, make_context = self._options, self._kept_values, self._make_context
         vertices = self._vertices(batch) if batch.guests else self.vertices
         compute, forks = options.functions[batch.function], len(_forks)
         for index, fields in enumerate(batch.tasks):
@@ -112,7 +123,7 @@ class Executor:
             context: Context | None = None
             error: BaseException | None = None
             try:
-                context = Context(vertices[task.id], task, batch, options, kept_values, emitter)
+                context = make_context(vertices[task.id], task, batch, options, kept_values)
                 if beat is not None:
                     context.on_heartbeat(beat)
                 result = compute(context)
@@ -142,13 +153,15 @@ class Executor:
         from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, PostponedTimeout
 
         vertex = self._vertices(batch)[task.id]
-        context = Context(vertex, task, batch, self._options, self._kept_values, self.emitter)
-        postponed = PostponedTimeout(self._options.timeout)
-        context.on_heartbeat(postponed.beat)
+        context = self._make_context(vertex, task, batch, self._options, self._kept_values)
+        postponed = None
+        if self._options.timeout is not None:
+            postponed = PostponedTimeout(self._options.timeout)
+            context.on_heartbeat(postponed.beat)
         if beat is not None:
             context.on_heartbeat(beat)
         call = self._call(self._options.functions[batch.function], context, postponed)
-        if abandon_after is None:
+        if postponed is None or abandon_after is None:
             error = await call
         else:
             attempt = AttemptTask(call, asyncio.get_running_loop(), task)
@@ -167,7 +180,9 @@ class Executor:
                 text = f"took more than {seconds} s, continued after it was cancelled, and was abandoned"
                 return self._outcome(task, context, TimeoutError(text), late=True)
             error = attempt.result()
-        return self._outcome(task, context, error, late=error is not None and postponed.limit.expired())
+        return self._outcome(
+            task, context, error, late=error is not None and postponed is not None and postponed.limit.expired()
+        )
 
     def _vertices(self, batch: Batch) -> Mapping[Id, VertexData]:
         """Return the vertices of a batch, and others."""
@@ -182,30 +197,32 @@ class Executor:
         return self._outcome(task, None, error)
 
     async def _call(
-        self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout
+        self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout | None
     ) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
-        from asyncio import CancelledError, current_task, sleep
+        import asyncio
 
         forks = len(_forks)
-        self._timeouts.add(timeout)
+        if timeout is not None:
+            self._timeouts.add(timeout)
         try:
-            async with timeout.limit:
+            async with _NO_LIMIT if timeout is None else timeout.limit:
                 result = await compute(context)
-                if current_task().cancelling():  # type: ignore[union-attr]
-                    await sleep(0)  # raises a cancellation that the function has requested and not seen
+                if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                    await asyncio.sleep(0)  # raises a cancellation that the function has requested and not seen
                 if result is not None:
                     _refuse_result(result)
         except self._fatal:
             raise
-        except CancelledError as raised:
-            return raised if raised.args else CancelledError(CANCELLED).with_traceback(raised.__traceback__)
+        except asyncio.CancelledError as raised:
+            return raised if raised.args else asyncio.CancelledError(CANCELLED).with_traceback(raised.__traceback__)
         except BaseException as raised:
             return raised
         finally:
             if len(_forks) > forks:
                 os._exit(0)
-            self._timeouts.discard(timeout)
+            if timeout is not None:
+                self._timeouts.discard(timeout)
         return None
 
     def excuse(self, begun: float) -> None:
@@ -219,9 +236,8 @@ class Executor:
         """Return the outcome of an attempt that returned, or raised ``error``."""
         if self._kept_values.staged:  # perhaps by an attempt whose record has been dropped
             self._kept_values.unstage(task.id)
-        if context is not None and (error is not None or context.asked is not None):
-            context.close()
         if context is not None and context.asked is not None:
+            context.close()
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
             try:
@@ -230,13 +246,16 @@ class Executor:
                     _check_size(record, self._options.max_record)
                 if record.mutations:  # copies weights that the function may still hold
                     record = record._replace(mutations=decode(encode(record.mutations)))
-                self._staged[task.id] = record
+                if self._in_worker:
+                    self._staged[task.id] = record
                 return _new_outcome((task.id, task.attempt, "completed", record))
             except self._fatal:
                 raise
             except BaseException as raised:  # of a method of the user's types, for example
                 error = raised
         assert error is not None
+        if context is not None:
+            context.close()
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
         self._kept_values.unstage(task.id)
         if context is not None and context.unreadable is not None:
@@ -244,6 +263,16 @@ class Executor:
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
+        """Describe a failure, even if methods of the exception or its type fail."""
+        try:
+            return self._describe(error, late)
+        except self._fatal:
+            raise
+        except BaseException as second:
+            text = f"<no description: {type(second).__name__}>"
+            return Failure("exception", type(error).__qualname__[:_MAX_NAME], text, "", False)
+
+    def _describe(self, error: BaseException, late: bool) -> Failure:
         kind = "exception"
         if late:
             kind = "timeout"
@@ -272,39 +301,40 @@ class Executor:
             if self._step is not None and step < self._step:
                 return
             self.check_step(step)
-        vertices, values = self.vertices, self._kept_values
-        for vertex_id, record in self._staged.items():
-            vertex = vertices.get(vertex_id)
-            if vertex is not None:
-                new, old = record.value, vertex.value
-                if values.staged:
-                    value = values.commit(vertex_id, old, new)
-                elif new is None:
-                    value = old
-                else:
-                    value = new if new[0] != DIFFERENCE else changed_value(old, new)
-                if value is not old or record.halted is not vertex.halted:
-                    vertices[vertex_id] = new_vertex((value, vertex.edges, record.halted))
-            else:  # of another partition
-                values.unstage(vertex_id)
-        self._staged.clear()
-        if values.staged:
-            values.end_commit()
+        if self._in_worker:
+            self._apply_records()
+        if self._kept_values.staged:
+            self._kept_values.commit(self.vertices)
         if change is not NO_CHANGE:
             self._apply(change)
         self._step = step + 1
 
+    def _apply_records(self) -> None:
+        vertices, staged = self.vertices, self._kept_values.staged
+        for vertex_id, record in self._staged.items():
+            vertex = vertices.get(vertex_id)
+            if vertex is None:  # of another partition
+                continue
+            new, value = record.value, vertex.value
+            if staged and vertex_id in staged:
+                value = staged[vertex_id].encoded
+            elif new is not None:
+                value = new if new[0] != DIFFERENCE else changed_value(value, new)
+            if value is not vertex.value or record.halted is not vertex.halted:
+                vertices[vertex_id] = new_vertex((value, vertex.edges, record.halted))
+        self._staged.clear()
+
     def _apply(self, change: Change) -> None:
         """Apply a change that does not come from records."""
         vertices, values = self.vertices, self._kept_values
-        for vertex_id in change.halt:
-            vertices[vertex_id] = vertices[vertex_id]._replace(halted=True)
-        for vertex_id in change.remove:
-            vertices.pop(vertex_id, None)
+        for vertex_id in (*change.remove, *change.set):
             values.forget(vertex_id)
-        for vertex_id in change.set:
-            values.forget(vertex_id)
-        vertices.update(change.set)
+        if self._in_worker:
+            for vertex_id in change.halt:
+                vertices[vertex_id] = vertices[vertex_id]._replace(halted=True)
+            for vertex_id in change.remove:
+                vertices.pop(vertex_id, None)
+            vertices.update(change.set)
 
 
 def _unreadable(error: CodecError) -> Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 
-_OWN, _USERS = (500_000, 20, 100), (20_000, 20, 100)
+_OWN, _USERS = (2_000_000, 20, 100), (20_000, 20, 100)
 """Thresholds for this package alone, whose objects form no cycles, and for threads that run users' code."""
 _lock = threading.Lock()
 _depth = 0

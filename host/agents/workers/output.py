@@ -6,7 +6,7 @@ import os
 from _thread import RLock
 from collections.abc import Callable
 from contextvars import ContextVar
-from io import TextIOBase
+from io import StringIO, TextIOBase
 from typing import Any
 
 from gpu_pregel.host.agents.codec import decode
@@ -14,6 +14,8 @@ from gpu_pregel.host.agents.workers import pipes
 
 current_attempt: ContextVar[Any] = ContextVar("current_attempt", default=None)
 """The task of the ``async`` function whose code is running."""
+MAX_LINE = 1 << 20
+"""Longer lines are divided, so that output without newlines takes little memory."""
 
 
 class AttemptOutput(TextIOBase):
@@ -32,8 +34,8 @@ class AttemptOutput(TextIOBase):
     def __init__(self, fd: int, attempt: Callable[[], Any]) -> None:
         self._fd, self._attempt = fd, attempt
         self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
-        self.begun: dict[int, tuple[Any, list[str]]] = {}
-        """The pieces of the incomplete line of each attempt; threads and coroutines may interleave."""
+        self.begun: dict[int, tuple[Any, StringIO]] = {}
+        """The incomplete line of each attempt; threads and coroutines may interleave."""
         self._lock = RLock()
 
     def write(self, text: str) -> int:
@@ -42,10 +44,14 @@ class AttemptOutput(TextIOBase):
         with self._lock:
             *lines, rest = text.split("\n")
             if lines:
-                _, begun = self.begun.pop(id(task), (task, []))
-                self._write_lines(task, ["".join((*begun, lines[0])), *lines[1:]])
+                if begun := self.begun.pop(id(task), None):
+                    lines[0] = begun[1].getvalue() + lines[0]
+                self._write_lines(task, lines)
             if rest:
-                self.begun.setdefault(id(task), (task, []))[1].append(rest)
+                _, line = self.begun.setdefault(id(task), (task, StringIO()))
+                line.write(rest)
+                if line.tell() >= MAX_LINE:
+                    self.end(task)
         return len(text)
 
     def flush(self) -> None:
@@ -55,7 +61,7 @@ class AttemptOutput(TextIOBase):
         """Write the incomplete line of an attempt."""
         with self._lock:
             if begun := self.begun.pop(id(task), None):
-                self._write_lines(task, ["".join(begun[1])])
+                self._write_lines(task, [begun[1].getvalue()])
 
     def end_all(self) -> None:
         """Write all incomplete lines."""
@@ -89,21 +95,27 @@ class LineSplitter:
 
     def __init__(self) -> None:
         self._begun: list[bytes] = []
+        self._size = 0
 
     def add(self, data: bytes) -> list[bytes]:
-        """Return the lines that ``data`` completes."""
+        """Return the lines that ``data`` completes, and an incomplete one that is too long."""
         *lines, rest = data.split(b"\n")
         if lines:
             lines[0] = b"".join((*self._begun, lines[0]))
             self._begun.clear()
+            self._size = 0
         if rest:
             self._begun.append(rest)
+            self._size += len(rest)
+            if self._size >= MAX_LINE:
+                lines += self.end()
         return lines
 
     def end(self) -> list[bytes]:
         """Return the incomplete line, if there is one."""
         lines = [b"".join(self._begun)] if self._begun else []
         self._begun.clear()
+        self._size = 0
         return lines
 
 

@@ -1,7 +1,8 @@
 """Frames over the socket pair between the master and a worker.
 
-A frame has a length, a kind and content. Envelopes are serialized by ``marshal``, which is fast and supports plain
-built-in types; user data (values, messages, weights other than numbers and text) are inside them as codec bytes.
+A frame has four fixed bytes, a length, a kind and content. Envelopes are serialized by ``marshal``, which is fast and
+supports plain built-in types; user data (values, messages, weights other than numbers and text) are inside them as
+codec bytes.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from gpu_pregel.host.agents.records import (
     Failure,
     Id,
     Outcome,
-    Record,
     VertexData,
+    new_record,
     new_vertex,
 )
 
@@ -33,7 +34,9 @@ HELLO, LOAD, BATCH, COMMIT, END = range(5)
 # Sent by the worker.
 READY, OUTCOMES, REFUSED, LOG, RETURNED, EMITTED = range(16, 22)
 
-header = struct.Struct("<QB")
+_HEADER = struct.Struct("<IQB")
+_MAGIC = 0xF6A7E55D
+"""Begins each frame, so that bytes which other code has written to the descriptor are never taken for a length."""
 PREFIX, END_OF_PREFIX = "\x1e", "\x1f"
 """Delimiters of the name of an attempt, before each line that its Python code prints."""
 PROGRAM = "\x1d"
@@ -96,20 +99,20 @@ class FrameReader:
 
     def _split(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         start, end = 0, len(data)
-        while end - start >= header.size:
-            length, kind = header.unpack_from(data, start)
-            if length > _MAX_FRAME:
-                raise BrokenFrameError(f"a frame of {length:,} bytes")
-            stop = start + header.size + length
+        while end - start >= _HEADER.size:
+            magic, length, kind = _HEADER.unpack_from(data, start)
+            if magic != _MAGIC or length > _MAX_FRAME:
+                raise BrokenFrameError(f"it begins with {data[start : start + _HEADER.size].hex(' ')}")
+            stop = start + _HEADER.size + length
             if stop > end:
                 if length > _CHUNK:
                     self._large, self._kind = bytearray(length), kind
-                    self._filled = end - start - header.size
-                    self._large[: self._filled] = data[start + header.size :]
+                    self._filled = end - start - _HEADER.size
+                    self._large[: self._filled] = data[start + _HEADER.size :]
                     self._rest = b""
                     return
                 break
-            yield kind, data[start + header.size : stop]
+            yield kind, data[start + _HEADER.size : stop]
             start = stop
         self._rest = data[start:]
 
@@ -132,9 +135,14 @@ class FrameReader:
         return [(self._kind, large)]
 
 
+def header(length: int, kind: int) -> bytes:
+    """Return the bytes before the content of a frame."""
+    return _HEADER.pack(_MAGIC, length, kind)
+
+
 def write(fd: int, kind: int, content: bytes) -> None:
     """Write a frame to a blocking descriptor, with one system call unless a signal handler interrupts it."""
-    head = header.pack(len(content), kind)
+    head = header(len(content), kind)
     if len(content) < LARGE:
         rest = memoryview(head + content)
         rest = rest[os.write(fd, rest) :]
@@ -258,7 +266,7 @@ def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], serve
     else:
         answered = [tasks[serial - served - 1] for serial in serials]
     mutations = [decode(one) if one else () for one in requests] if requests else repeat(())
-    records = map(_new_record, zip(values, halted, outboxes, aggregates, mutations, strict=False))
+    records = map(new_record, zip(values, halted, outboxes, aggregates, mutations, strict=False))
     outcomes = [
         _new_outcome((vertex, attempt, "completed", record))
         for (vertex, attempt, _, _), record in zip(answered, records, strict=True)
@@ -269,5 +277,4 @@ def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], serve
     return outcomes
 
 
-_new_record = partial(tuple.__new__, Record)
 _new_outcome = partial(tuple.__new__, Outcome)

@@ -198,6 +198,7 @@ class WorkerPool:
                     raise pipes.BrokenFrameError(f"a frame of kind {kind}")
         except pipes.BrokenFrameError as error:
             process.channel.ignore()
+            process.is_corrupt = True
             process.kill(f"it sent an invalid frame: {error}")
         if process.channel.reader.closed:
             process.channel.ignore()

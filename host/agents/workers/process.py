@@ -51,6 +51,8 @@ class WorkerProcess:
         Number of tasks that are neither answered nor returned.
     late : set of int
         Serial numbers of attempts that exceeded the timeout, so that the process was killed.
+    is_corrupt : bool
+        Whether code in the process has damaged the connection: any of its tasks may have done so.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class WorkerProcess:
         self.served = self.outstanding = 0
         self.late: set[int] = set()
         self.ready_since = 0.0
-        self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = False
+        self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = self.is_corrupt = False
         self.next_check = 0.0
         self._reason = ""
         self._lines = LineSplitter()
@@ -114,9 +116,9 @@ class WorkerProcess:
         return vertex, attempt
 
     def running(self) -> list[int]:
-        """Return serial numbers of attempts that are marked and not answered."""
-        serials = [serial for serial, _ in self.marks.running()]
-        serials = [serial for serial in serials if 0 < serial - self.served <= len(self.tasks)]
+        """Return serial numbers of attempts that are marked and not answered; of a corrupt worker, of all others."""
+        tasks = range(self.served + 1, self.served + len(self.tasks) + 1)
+        serials = list(tasks) if self.is_corrupt else [serial for serial, _ in self.marks.running() if serial in tasks]
         if not serials:
             return []
         answered = {(outcome.id, outcome.attempt) for outcomes in self.answered for outcome in outcomes}

@@ -12,7 +12,7 @@ from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.emissions import Emission, Emitter
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskFields, VertexData
-from gpu_pregel.host.agents.workers.executor import Begin, Executor
+from gpu_pregel.host.agents.workers.executor import Executor
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts, OwnEventLoop
@@ -78,7 +78,7 @@ class Transport(Protocol):
         states: Callable[[int], dict[Id, VertexData]],
         emit: Callable[[Emission], None],
     ) -> None:
-        """Start all partitions, which then own ``vertices``.
+        """Start all partitions; one in this process computes the vertices of the master, in the same dict.
 
         ``states(partition)`` returns committed vertices for a replacement worker. ``emit(emission)`` tells the
         observers at once, on any thread, what cannot arrive while an attempt occupies the thread of the master.
@@ -109,7 +109,7 @@ class Transport(Protocol):
         """
 
     def commit(self, partition: int, step: int, change: Change) -> None:
-        """Commit the records of a partition, and a change to it."""
+        """Commit the records of a partition, and a change to it, after the master has changed its own vertices."""
 
     def close(self) -> None:
         """End all workers; later calls raise ``run_ended_error()``."""
@@ -134,9 +134,9 @@ class InProcessTransport:
     is_local = True
 
     def __init__(self, options: PartitionOptions, *, in_slices: bool = False) -> None:
-        self._executor = Executor(options)
+        self._executor = Executor(options, in_worker=False)
         if options.is_observed:
-            self._executor.emitter = Emitter(self._emit, self._wait_for_room)
+            self._executor.emit_by(Emitter(self._emit, self._wait_for_room))
         self._in_slices = in_slices
         self._begun = 0.0
         self._timeout = options.timeout
@@ -146,6 +146,9 @@ class InProcessTransport:
         self._async_tasks: dict[Id, tuple[Batch, TaskFields]] = {}
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
+        self._emissions: list[Emission] = []
+        self._paused = 0.0
+        """When the own event loop was last stopped."""
 
     def place(self, vertices: Collection[Id]) -> Sequence[int]:
         """Return 0 for each vertex."""
@@ -174,12 +177,8 @@ class InProcessTransport:
         """Compute the submitted batches, or sleep if there are none."""
         if self._is_closed:
             raise run_ended_error()
-        batches = self._batches
-        if batches and not self._executor.is_async(batches[0]):
-            if self._in_slices:
-                self._compute_slice()
-            else:
-                self._compute_all()
+        if self._batches and not self._executor.is_async(self._batches[0]):
+            self._compute()
         elif self._batches or self._async_tasks:
             self._wait_on_own_loop(until)
         elif until is not None:
@@ -207,12 +206,14 @@ class InProcessTransport:
     def take(self) -> list[Arrival]:
         """Return the outcomes since the last call."""
         outcomes, self._outcomes = self._outcomes, []
-        if self._async_attempts is None:
-            return [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
-        outcomes += self._take_async_outcomes(self._async_attempts)
-        arrivals: list[Arrival] = [*self._async_attempts.emissions.take()]  # those of these outcomes, and later ones
-        if outcomes:
-            arrivals.append(_new_outcome_batch((0, 0, outcomes)))
+        if self._async_attempts is not None:
+            outcomes += self._take_async_outcomes(self._async_attempts)
+            if self._async_attempts.emissions.pending:  # those of these outcomes, and perhaps later ones
+                self._emissions += self._async_attempts.emissions.take()
+        arrivals: list[Arrival] = [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
+        if self._emissions:
+            arrivals[:0] = self._emissions
+            self._emissions.clear()
         return arrivals
 
     def finished(self) -> list[Outcome] | None:
@@ -225,40 +226,32 @@ class InProcessTransport:
         return [outcome for outcome in outcomes if outcome.status == "completed"]
 
     def _emit(self, emission: Emission) -> None:
-        """Tell the observers about an emission, or let the master do so if the attempt runs on the program's loop."""
+        """Tell the observers about an emission of an ordinary function; keep one of an ``async`` function."""
         if self._is_closed:
             raise run_ended_error()
-        if (attempts := self._attempts_on_loop()) is not None:
-            attempts.emit(emission)
-            return
-        begun = time.monotonic()
-        self._tell_observers(emission)
-        self._executor.excuse(begun)
+        if self._async_attempts is not None and self._async_tasks:
+            self._async_attempts.emit(emission)
+        else:
+            self._tell_observers(emission)
 
     def _wait_for_room(self) -> None:
-        if (attempts := self._attempts_on_loop()) is not None:
+        if self._async_attempts is not None and self._async_tasks:
             begun = time.monotonic()
-            attempts.emissions.wait_for_room()
+            self._async_attempts.emissions.wait_for_room()
             self._executor.excuse(begun)
 
-    def _attempts_on_loop(self) -> AsyncAttempts | None:
-        """The attempts that run on the event loop of the program, if any."""
-        return self._async_attempts if self._async_tasks and self._own_loop is None else None
-
-    def _compute_all(self) -> None:
-        """Compute batches of an ordinary function."""
-        batches = self._batches
-        while batches:
-            self._compute(batches[0], None)
-            if batches and not batches[0].tasks:
-                del batches[0]
-
-    def _compute_slice(self) -> None:
-        """Compute batches of an ordinary function for a few milliseconds."""
-        self._begun, batches = time.monotonic(), self._batches
-        while batches and not self._is_slice_over(0):
-            self._compute(batches[0], self._is_slice_over)
-            if batches and not batches[0].tasks:
+    def _compute(self) -> None:
+        """Compute batches of an ordinary function, in slices for a few milliseconds."""
+        batches, outcomes, is_slice_over = self._batches, self._outcomes, None
+        if self._in_slices:
+            self._begun, is_slice_over = time.monotonic(), self._is_slice_over
+        while batches and not (is_slice_over and is_slice_over(0)):
+            batch, before = batches[0], len(outcomes)
+            try:
+                self._executor.execute(batch, outcomes.append, is_slice_over)
+            finally:  # even after an exception, each outcome belongs to the next task
+                batch.tasks = batch.tasks[len(outcomes) - before :]
+            if batches and not batch.tasks:
                 del batches[0]
 
     def _is_slice_over(self, index: int) -> bool:  # noqa: ARG002
@@ -278,15 +271,19 @@ class InProcessTransport:
             from gpu_pregel.host.agents.workers.event_loops import OwnEventLoop
 
             self._own_loop = OwnEventLoop()
+        self._executor.excuse(self._paused)
         try:
             self._own_loop.run(self.ready(until))
         except BaseException:  # unfinished tasks are computed again if the run continues
             if self._async_attempts is not None:
                 self._outcomes += self._take_async_outcomes(self._async_attempts)
+                self._emissions += self._async_attempts.emissions.take()
             self._batches += [replace(batch, tasks=[task]) for batch, task in self._async_tasks.values()]
             self._async_tasks.clear()
             self._close_loop()
             raise
+        finally:
+            self._paused = time.monotonic()
 
     def _take_async_outcomes(self, attempts: AsyncAttempts) -> list[Outcome]:
         outcomes = attempts.take_outcomes()
@@ -295,17 +292,11 @@ class InProcessTransport:
         return outcomes
 
     def _close_loop(self) -> None:
+        if self._async_attempts is not None:
+            self._async_attempts.stop()
         loop, self._own_loop, self._async_attempts = self._own_loop, None, None
         if loop is not None:
             loop.close()
-
-    def _compute(self, batch: Batch, is_slice_over: Begin | None) -> None:
-        """Compute tasks of an ordinary function, and remove them from the batch."""
-        before = len(self._outcomes)
-        try:
-            self._executor.execute(batch, self._outcomes.append, is_slice_over)
-        finally:  # even after an exception, each outcome belongs to the next task
-            batch.tasks = batch.tasks[len(self._outcomes) - before :]
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
         """Commit to the executor."""

@@ -6,7 +6,6 @@ stopped, or inside a long C call, could not kill its own subprocesses.
 """
 
 import os
-import select
 import signal
 import sys
 import time
@@ -16,7 +15,7 @@ VARIABLE = "GPU_PREGEL_WORKER"
 """The environment variable with the name of a worker, which its subprocesses inherit into sessions of their own."""
 _CGROUP = "gpu_pregel."
 """Begins the name of the cgroup of a worker; the name of the worker follows."""
-_SECONDS = 0.5
+_SECONDS = 5.0
 """How long to wait until the processes of a cgroup have ended."""
 
 
@@ -176,6 +175,8 @@ def _kill_all(pids: set[int]) -> None:
 
 def main() -> None:
     """Watch until the master ends or closes its end."""
+    import select  # not needed by workers, which import this module
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     master, name = int(sys.argv[1]), sys.argv[2]
     groups: set[int] = set()

@@ -29,7 +29,7 @@ from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely, relaxed_gc
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
-from gpu_pregel.host.agents.workers.output import AttemptOutput, current_attempt, describe
+from gpu_pregel.host.agents.workers.output import MAX_LINE, AttemptOutput, current_attempt, describe
 from gpu_pregel.host.agents.workers.recalls import Recalls
 from gpu_pregel.host.agents.workers.subprocesses import Subprocesses
 from gpu_pregel.host.agents.workers.watchdog import VARIABLE, kill_descendants
@@ -150,9 +150,9 @@ class Worker:
                     cls, migrate = pickle.loads(data)
                     register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
-            self._executor = Executor(self._options, interruptible=False)
+            self._executor = Executor(self._options)
             if self._options.is_observed:
-                self._executor.emitter = Emitter(self._emit)
+                self._executor.emit_by(Emitter(self._emit))
         except BaseException:
             self._refuse("its compute functions cannot be unpickled")
 
@@ -203,7 +203,7 @@ class Worker:
             logging.getLogger(name).setLevel(level)
 
     def _log(self, name: str, level: int, text: str) -> None:
-        text = text.encode("utf-8", "backslashreplace").decode()
+        text = text[:MAX_LINE].encode("utf-8", "backslashreplace").decode()
         if os.getpid() == self._pid:
             self._logs.append(pipes.pack((str(name), int(level), describe(self.attempt()), text)))
             self._write_logs()

@@ -97,12 +97,13 @@ def completions(line: str, folder: Path) -> list[str]:
         ("gpu-pregel convert a.dat b.mtx --format gem", ["gemini", "gemini-weighted"]),
         ("gpu-pregel runs runs.db sh", ["show"]),
         ("gpu-pregel runs runs.db show t", ["thursday", "tuesday"]),
+        ("gpu-pregel agents serve orders:compute --store runs.db --run th", ["thursday"]),
     ],
 )
 def test_tab_completion(line: str, expected: list[str], tmp_path: Path) -> None:
     needs("argcomplete", "completion")
     (tmp_path / "program.py").touch()
-    if " runs.db " in line:
+    if "runs.db" in line:
         for run_id in ("tuesday", "thursday"):
             store = gp.SQLiteStore(tmp_path / "runs.db")
             gp.agents.run([gp.agents.Vertex("a", 1)], lambda ctx: ctx.vote_to_halt(), store=store, run_id=run_id)

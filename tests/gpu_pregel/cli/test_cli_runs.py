@@ -105,6 +105,10 @@ def test_show_failures_and_interrupts_of_a_held_run(tmp_path: Path, capsys: pyte
         "'fails' failed: OSError: no such place",
         "'asks' waits for an answer to {'which': 2}",
     ]
+    assert call(capsys, path, "retry", "held") == "run 'held' retries 'fails'\n"
+    assert call(capsys, path, "show", "held", "--values").splitlines()[-1].startswith("'asks'")
+    assert main(["runs", path, "retry", "held"]) == 2
+    assert "run 'held' has no failed vertices in a held superstep" in capsys.readouterr().err
 
 
 def test_values_of_types_that_the_command_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,6 +171,56 @@ def test_fork_continues_from_its_superstep(store: str, capsys: pytest.CaptureFix
     assert [run["run"] for run in listed[3:]] == [new, another]
 
 
+def test_fork_with_other_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ids are written as in Python; text may do without quotes, unless another id is written so."""
+
+    def double(ctx: Any) -> None:
+        ctx.value = [ctx.value] * 2
+        ctx.vote_to_halt()
+
+    path = str(tmp_path / "runs.db")
+    ids = ["a", "7", 7, b"b", ("c", 1), "a b=", "(", "True", "[]"]
+    given = {
+        "a": {"x": [1, None]},
+        "7": 1,
+        "'7'": 2.5,
+        "b'b'": "text",
+        "('c', 1)": True,
+        "(": "=",
+        "True": "yes",
+        "[]": 3,
+    }
+    with gp.SQLiteStore(path) as opened:
+        gp.agents.run([Vertex(one, 0) for one in ids], double, store=opened, run_id="first")
+        options = [f"--set={vertex}={json.dumps(value)}" for vertex, value in given.items()]
+        new = call(capsys, path, "fork", "first", "--json", *options)["run"]
+        result = gp.agents.resume(opened, new, double)
+    expected = {"a": {"x": [1, None]}, 7: 1, "7": 2.5, b"b": "text", ("c", 1): True, "(": "=", "True": "yes", "[]": 3}
+    assert result.values == {"a b=": [0, 0], **{one: [value] * 2 for one, value in expected.items()}}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["a"], "'a' is not of the form ID=JSON, such as a=50"),
+        (["a=text"], "'text' is not JSON"),
+        (["b=1"], "run 'counting' has no vertex b after superstep 5: write its id as runs show --values does"),
+        (["('b', [])=1"], "no vertex ('b', [])"),
+        (["a=1", "'a'=2"], "--set was given twice for vertex 'a'"),
+    ],
+)
+def test_values_that_cannot_be_set(
+    store: str, options: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status: Any = main(["runs", store, "fork", "counting", *(f"--set={one}" for one in options)])
+    except SystemExit as ended:
+        status = ended.code
+    assert status == 2
+    assert problem in capsys.readouterr().err
+    assert len(call(capsys, store, "--json")["runs"]) == 2
+
+
 def test_cancel_a_run_that_nobody_has_and_one_that_has_an_owner(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     with gp.SQLiteStore(store) as opened:
         for name in ("first", "second"):
@@ -212,6 +266,11 @@ def test_prune_and_delete(store: str, capsys: pytest.CaptureFixture[str]) -> Non
         (["STORE", "fork", "numeric", "--id", ""], 2, "new_id must have from 1 to 200 printable characters"),
         (["STORE", "fork", "counting", "--at", "77"], 2, "no superstep 77"),
         (["STORE", "fork", "numeric", "--at", "0"], 2, "superstep 0"),
+        (
+            ["STORE", "fork", "numeric", "--set", "0=1"],
+            2,
+            "run 'numeric' has numeric vertices: --set changes values of agents",
+        ),
         (["STORE", "fork", "counting", "--id", "numeric"], 2, "run 'numeric' already exists"),
         (["STORE", "delete", "nobody"], 2, "nobody"),
     ],

@@ -145,7 +145,8 @@ def test_a_cancelled_run_leaves_a_blocked_function(stored: bool) -> None:
         computed.append(ctx.vertex_id)
         if not release.is_set():
             begun.set()
-            assert release.wait(60)
+            if not release.wait(200):
+                computed.append("nobody has released it")
         ctx.value = "done"
         ctx.vote_to_halt()
 
@@ -158,9 +159,8 @@ def test_a_cancelled_run_leaves_a_blocked_function(stored: bool) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not release.is_set()
         release.set()
-        thread.join(60)
+        thread.join(200)
         assert computed == ["a"]
 
     asyncio.run(main())
@@ -180,7 +180,7 @@ def test_a_run_that_is_cancelled_while_it_starts_can_be_resumed() -> None:
 
     def vertices() -> Iterator[Vertex]:
         begun.set()
-        assert release.wait(60)
+        assert release.wait(200)
         yield Vertex("a")
 
     async def main() -> None:

@@ -256,3 +256,21 @@ def test_policies_are_checked() -> None:
         with pytest.raises(ArgumentError, match=next(iter(wrong))):
             gp.agents.RetryPolicy(**wrong)
     assert [gp.agents.RetryPolicy(wait=1, jitter=0, max_wait=3).seconds_before(k) for k in (2, 3, 4)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_exception_that_cannot_be_examined_fails_only_its_vertex(workers: int) -> None:
+    class EvasiveError(Exception):
+        def __getattribute__(self, name: str) -> Any:
+            raise SystemExit(3)
+
+    def compute(ctx: Any) -> None:
+        ctx.vote_to_halt()
+        if ctx.vertex_id == "a":
+            raise EvasiveError
+
+    vertices = [Vertex("a"), Vertex("b")]
+    result = gp.agents.run(vertices, compute, workers=workers, retry=ONCE, on_failure="continue")
+    assert [(name, one.kind, one.text) for name, one in result.failed.items()] == [
+        ("a", "exception", "<no description: SystemExit>")
+    ]

@@ -17,6 +17,8 @@ from gpu_pregel.errors import AgentsFailedError
 from gpu_pregel.host.agents import context, kept_values, recovery
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import LARGE
+from gpu_pregel.host.agents.records import VertexData
+from gpu_pregel.host.agents.workers.transport import InProcessTransport
 
 LONG = "x" * 300
 STEPS = 12
@@ -260,10 +262,34 @@ def test_a_value_is_kept_only_for_its_vertex() -> None:
     values, data = kept_values.KeptValues(), encode(history())
     holder = [history()]
     values.encode(b"a", data, None, holder)
-    values.commit(b"a", data, None)
+    values.commit({b"a": VertexData(data, ())})
     assert values.take(b"b", data) is None
     assert values.take(b"a", bytes(bytearray(data))) is None
     assert values.take(b"a", data) is None
+
+
+def test_an_interrupted_commit_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(ctx: gp.agents.Context) -> None:
+        ctx.value["turns"].append(ctx.superstep)
+
+    commits, commit = [], InProcessTransport.commit
+
+    def interrupted(transport: InProcessTransport, partition: int, step: int, change: Any) -> None:
+        commits.append(step)
+        if commits.count(2) == 1 and step == 2:
+            raise KeyboardInterrupt
+        commit(transport, partition, step, change)
+
+    monkeypatch.setattr(InProcessTransport, "commit", interrupted)
+    with gp.agents.start([gp.agents.Vertex("a", history())], compute, max_supersteps=5) as agents:
+        _ = agents.step(), agents.step()
+        with pytest.raises(KeyboardInterrupt):
+            agents.step()
+        assert agents.result().superstep == 2
+        while agents.step():
+            pass
+        assert agents.result().values["a"]["turns"] == [*history()["turns"], *range(5)]
+    assert commits == [0, 1, 2, 2, 3, 4]
 
 
 def test_a_store_grows_with_the_changes(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -287,6 +288,21 @@ def test_async_functions_run_concurrently() -> None:
 
     assert gp.agents.run([Vertex(k) for k in range(20)], compute, max_concurrency=5).values[7] == 7
     assert most == 5
+
+
+def test_context_variables_end_with_their_attempt() -> None:
+    """Attempts beyond ``max_concurrency`` start when others end."""
+
+    async def compute(ctx: Any) -> None:
+        seen = variable.get()
+        variable.set(ctx.vertex_id)
+        await asyncio.sleep(0)
+        ctx.value = seen, variable.get()
+        ctx.vote_to_halt()
+
+    variable: ContextVar[Any] = ContextVar("variable", default=None)
+    result = gp.agents.run([Vertex(k) for k in range(5)], compute, max_concurrency=2)
+    assert result.values == {k: (None, k) for k in range(5)}
 
 
 def test_run_inside_a_running_event_loop() -> None:

@@ -98,21 +98,32 @@ def test_forged_checkpoint_data_are_refused(forged: Any, error: str) -> None:
         gp.agents.start(data, compute, **OPTIONS)
 
 
-def test_checkpoint_data_of_a_fork_keep_its_keys() -> None:
+@pytest.mark.parametrize("is_held", [False, True])
+def test_checkpoint_data_of_a_fork_keep_its_keys(is_held: bool) -> None:
     def draw(ctx: Any) -> None:
+        if is_held and ctx.superstep == 1:
+            ctx.interrupt()
         ctx.value = [*ctx.value, ctx.key, ctx.random.random()]
+
+    def finish(run: Any) -> Any:
+        if is_held:
+            run.answer("a", None)
+        while run.step():
+            pass
+        return run.result().values
 
     options: dict[str, Any] = {"max_supersteps": 3, "on_limit": "return"}
     with gp.MemoryStore() as store:
         gp.agents.run([Vertex("a", [])], draw, store=store, run_id="run", max_supersteps=1, on_limit="return")
         gp.agents.fork(store, "run", -1, "fork")
         with gp.agents.reopen(store, "fork", draw, **options) as run:
-            run.step()
+            assert run.step()
+            if is_held:
+                assert not run.step()
             data = run.checkpoint_data()
-            while run.step():
-                pass
-            expected = run.result().values
-    assert gp.agents.run(data, draw, **options).values == expected
+            expected = finish(run)
+    with gp.agents.start(data, draw, **options) as run:
+        assert finish(run) == expected
 
 
 def test_checkpoint_data_keep_the_id_of_their_run() -> None:

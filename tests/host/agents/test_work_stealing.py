@@ -37,7 +37,7 @@ def meet(folder: str) -> Callable[[Any, int], None]:
         import time
 
         os.close(os.open(f"{folder}/{ctx.vertex_id}", os.O_CREAT))
-        until = time.monotonic() + 30
+        until = time.monotonic() + 200
         while len(os.listdir(folder)) < count:
             assert time.monotonic() < until, "the other vertices wait for this worker"
             time.sleep(0.001)

@@ -156,7 +156,7 @@ def test_process_killed_during_a_commit_writes_nothing(path: Path, statement: in
         store.commit(claim, 1, b"one", [b"a", b"b", b"c"])
     """
     process = python(program, path, statement)
-    assert process.communicate(timeout=60) == ("", "")
+    assert process.communicate(timeout=200) == ("", "")
     assert process.returncode == -signal.SIGKILL
     with gp.SQLiteStore(path) as store:
         assert [commit.data for commit in store.load("run").commits()] == [b"zero"]
@@ -295,3 +295,19 @@ def test_full_store_keeps_committed_data(path: Path) -> None:
         store._database.query("PRAGMA max_page_count = 100000", ())
         store.commit(claim, 2, b"two", [bytes(1 << 20)])
         assert [commit.data for commit in store.load("run").commits()] == [b"zero", b"one", b"two"]
+
+
+def test_unfinished_runs_are_found_without_reading_all_runs(tmp_path: Path) -> None:
+    with gp.SQLiteStore(tmp_path / "runs.db") as store:
+        statement = store._database.statements.unfinished
+        plan = [step[3] for step in store._database.query(f"EXPLAIN QUERY PLAN {statement}", ("agents",))]
+    assert any("runs_by_status" in step for step in plan)
+    assert [step.split()[1] for step in plan if step.startswith("SCAN")] == ["requests"]
+
+
+def test_a_commit_does_not_write_the_index_of_statuses(tmp_path: Path) -> None:
+    with gp.SQLiteStore(tmp_path / "runs.db") as store:
+        statements = store._database.statements
+        for statement, writes in [(statements.advance_run, 0), (statements.swap_run, 1)]:
+            program = store._database.query(f"EXPLAIN {statement}", (None,) * statement.count("?"))
+            assert sum(step[1] == "IdxInsert" for step in program) == writes

@@ -51,7 +51,7 @@ SEEDS: list[Any] = [
     [np.arange(6).reshape(2, 3), np.array(["a", "bc"]), np.float32(2), np.str_("x"), np.datetime64("2024-01-01")],
     np.array([(1, 2.5, "x")], dtype=np.dtype([("a", "i1"), ("b", "f8", (1,)), ("c", [("d", "U2")])], align=True)),
     [Color.RED, Point(1.0, 2.0), Note("hi", (Color.BLUE, {Note("a", ())})), {Point(0, 0): 1}],
-    [[[[[]]]], {"a": {"b": {"c": {}}}}, (((),),)],
+    [[[[[]]]], {"a": {"b": {"c": {}}}}, (((),),), [b"ab"] * 8],
 ]
 
 

@@ -19,7 +19,7 @@ class StrSubclass(str):
 
 
 def test_ids_are_str_int_bytes_or_tuples_of_them() -> None:
-    for x in ("", "a", 0, -5, 2**200, b"", (), (1, "a", b"b"), ((1,), ((2,),))):
+    for x in ("", "a", 0, -5, 2**200, 1 - 2**8192, b"", (), (1, "a", b"b"), ((1,), ((2,),))):
         assert decode(id_key(x)) == x
     refused: list[tuple[Any, str]] = [
         (True, r"id is of type bool: ids are str, int, bytes or tuples of them, so convert it$"),
@@ -34,6 +34,8 @@ def test_ids_are_str_int_bytes_or_tuples_of_them() -> None:
         ((1, (2, False)), r"id\[1\]\[1\] is of type bool"),
         ((1, len), r"id\[1\] is of type builtin_function_or_method"),
         ("\ud800", "id contains the lone surrogate"),
+        (-(2**8192), "id is an integer of 8,193 bits: in ids they have at most 8,192, so use bytes"),
+        ((1, (2**20000,)), r"id\[1\]\[0\] is an integer of 20,001 bits"),
         ((1, "\ud800"), r"id\[1\] contains the lone surrogate"),
     ]
     for bad, problem in refused:

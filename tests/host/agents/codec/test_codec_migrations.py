@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import sys
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -49,6 +50,12 @@ def _defined(kind: str, fields: dict[str, Any], migrate: Any = None) -> type:
         ({"a": ..., "c": ...}, lambda old: {"a": old["a"]}, "has no field 'c'"),
         ({"a": ...}, lambda old: {"a": old["no"]}, r"migrate of .*Evolving raised KeyError: 'no'"),
         ({"a": ...}, lambda old: None, r"migrate of .*Evolving returned NoneType, not a dict"),
+        ({"a": ...}, lambda old: sys.exit(3), r"migrate of .*Evolving raised SystemExit: 3"),
+        (
+            {"a": ...},
+            lambda old: {"a": [print]},
+            r"migrate of .*Evolving returned fields\.a\[0\], which is of type bu",
+        ),
     ],
 )
 def test_data_of_a_former_version(kind: str, fields: dict[str, Any], migrate: Any, expected: Any) -> None:
@@ -85,3 +92,36 @@ def test_a_namedtuple_may_become_a_dataclass_by_migration() -> None:
         decode(data)
     current = _defined("dataclass", {"a": ..., "b": ...}, dict)
     assert decode(data) == current(1, 2)
+
+
+@pytest.mark.parametrize("kind", ["dataclass", "namedtuple", "model"])
+def test_each_object_gets_a_default_of_its_own(kind: str) -> None:
+    element = _element()
+    former = _defined(kind, {"a": ...})
+    data = encode([former(a=number) for number in range(2)])
+    _defined(kind, {"a": ..., "b": element([])})
+    first, second = decode(data)
+    first.b.items.append(5)
+    assert (second.b.items, decode(data)[0].b.items) == ([], [])
+
+
+def _element() -> Any:
+    """Register and return a mutable type that dataclasses accept as a default."""
+
+    @register
+    @dataclass(eq=False)
+    class Element:
+        items: list[int]
+
+    return Element
+
+
+def _exit() -> Any:
+    sys.exit(3)
+
+
+def test_a_default_that_fails_is_named() -> None:
+    data = encode(_defined("dataclass", {"a": ...})(a=1))
+    _defined("dataclass", {"a": ..., "b": field(default_factory=_exit)})
+    with pytest.raises(CodecError, match=r"the default of .*Evolving\.b raised SystemExit: 3"):
+        decode(data)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from gpu_pregel.errors import FencedError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.formats import SavedSuperstep
 from gpu_pregel.host.agents.recovery import read_run
-from gpu_pregel.host.superstep.flush_timer import FlushTimer
+from gpu_pregel.host.superstep.flush_timer import FlushTimer, frequent_switches
 from tests.agents import ONCE, logged
 
 
@@ -27,7 +30,7 @@ def stuck(how: str, path: str) -> Any:
         import os
         import time
 
-        until = time.monotonic() + 30
+        until = time.monotonic() + 200
         while not os.path.exists(path) and time.monotonic() < until:
             if how != "computes":
                 time.sleep(0.01)
@@ -51,7 +54,7 @@ def records(store: Any) -> set[Any]:
     return set(map(decode, read_run(store, "one").ledger().records))
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 200.0) -> bool:
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
@@ -148,9 +151,46 @@ def test_a_timer_calls_once_for_each_time_that_it_is_set() -> None:
     timer = FlushTimer(called.release)
     for _ in range(3):
         timer.set(0.001)
-        assert called.acquire(timeout=20)
+        assert called.acquire(timeout=200)
     assert not called.acquire(timeout=0.02)
     for _ in range(5):
         timer.set(0.001)
-    assert called.acquire(timeout=20)
+    assert called.acquire(timeout=200)
+    timer.close()
+
+
+@pytest.mark.parametrize(("usual", "inside"), [(0.005, 0.0005), (0.0005025, 0.0005), (0.0002, 0.0002)])
+def test_the_switch_interval_is_short_while_threads_flush_and_then_as_before(usual: float, inside: float) -> None:
+    begun = threading.Semaphore(0)
+    releases = [threading.Semaphore(0) for _ in range(2)]
+
+    def flush(release: threading.Semaphore) -> None:
+        begun.release()
+        assert release.acquire(timeout=200)
+
+    timers = [FlushTimer(partial(flush, release)) for release in releases]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(usual)
+    usual = sys.getswitchinterval()  # in whole microseconds
+    try:
+        for timer in timers:
+            timer.set(0.001)
+            assert begun.acquire(timeout=200)
+        for timer, release in zip(timers, releases, strict=True):
+            assert sys.getswitchinterval() == pytest.approx(inside, abs=1e-6)
+            release.release()
+            timer.close()
+        for _ in range(3):
+            assert sys.getswitchinterval() == usual
+            with frequent_switches:
+                pass
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_timer_whose_descriptor_was_closed_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    timer = FlushTimer(lambda: None)
+    os.close(timer._fd)
+    assert not timer.set(0.001)
     timer.close()

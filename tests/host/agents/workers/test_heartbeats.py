@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
+from gpu_pregel.host.agents.workers import pool
 from tests.agents import ONCE
 
 OPTIONS: dict[str, Any] = {"retry": ONCE, "on_failure": "continue", "timeout": 1.5}
@@ -32,7 +33,11 @@ def test_an_ordinary_function_that_reports_progress_outlives_its_timeout() -> No
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_an_async_function_that_reports_progress_outlives_its_timeout(workers: int) -> None:
+def test_an_async_function_that_reports_progress_outlives_its_timeout(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_GRACE", 0.3)  # otherwise the attempts end before their worker would be killed
+
     async def compute(ctx: Any) -> None:
         if ctx.vertex_id == "blocks":
             for _ in range(BEATS):

@@ -35,7 +35,7 @@ class Recaller:
 
     def ask(self, step: int, count: int) -> list[int]:
         self.recall(step, count)
-        return self.answers.get(timeout=20)
+        return self.answers.get(timeout=200)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_each_task_is_computed_or_returned(recaller: Recaller) -> None:
             recalls.end()
             for _ in times:
                 recaller.recall(step, 1)
-            returned = [one for _ in range(3) for one in recaller.answers.get(timeout=20)]
+            returned = [one for _ in range(3) for one in recaller.answers.get(timeout=200)]
             assert sorted(computed + returned) == list(range(serial + 1, serial + 1 + count))
             totals[0] += len(computed)
             totals[1] += len(returned)

@@ -209,7 +209,7 @@ def test_an_emission_that_waits_when_its_attempt_ends_is_refused() -> None:
 
     threads: list[threading.Thread] = []
     executor = Executor(partition_options(compute))
-    executor.emitter = Emitter(sent.append, wait)
+    executor.emit_by(Emitter(sent.append, wait))
     executor.load({encode("a"): VertexData(encode(None), ())})
     outcomes: list[Outcome] = []
     executor.execute(Batch(0, 1, "compute", {}, [(encode("a"), 1, (), ())]), outcomes.append)

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.workers import pool
-from gpu_pregel.host.agents.workers.output import AttemptOutput, LineSplitter
+from gpu_pregel.host.agents.workers.output import MAX_LINE, AttemptOutput, LineSplitter
 from tests.agents import FEW, ONCE
 
 pytestmark = pytest.mark.usefixtures("one_run_id")
@@ -87,36 +86,30 @@ def test_much_output_does_not_block() -> None:
     assert agents.run([Vertex(k) for k in range(2)], compute, workers=2).status == "completed"
 
 
-def test_output_without_newlines_takes_time_in_proportion_to_its_length() -> None:
-    """Copying the line for each piece would take more than ten seconds."""
-    splitter, piece = LineSplitter(), b"x" * 65_536
-    begin = time.thread_time()
-    for _ in range(1000):
-        assert splitter.add(piece) == []
-    assert [len(line) for line in splitter.add(b"\nnext\nlast")] == [65_536_000, 4]
+def test_output_without_newlines_is_divided_into_lines_that_fit_into_memory() -> None:
+    splitter = LineSplitter()
+    lines = [line for _ in range(40) for line in splitter.add(b"x" * 65_536)]
+    assert [len(line) for line in lines] == [MAX_LINE, MAX_LINE]
+    assert [len(line) for line in splitter.add(b"\nnext\nlast")] == [40 * 65_536 - 2 * MAX_LINE, 4]
     assert splitter.end() == [b"last"]
     assert splitter.end() == []
-    assert time.thread_time() - begin < 2
 
 
-def test_pieces_of_a_line_in_a_worker_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = b""
+def test_a_worker_divides_long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
 
     def write(_fd: int, data: Any) -> int:
-        nonlocal written
-        written += bytes(data)
+        written.append(bytes(data))
         return len(data)
 
     output = AttemptOutput(1, lambda: None)
     monkeypatch.setattr(os, "write", write)
-    begin = time.thread_time()
-    for _ in range(1000):
+    for _ in range(20):
         output.write("x" * 65_536)
-    assert written == b""
     output.write("end\nnext")
     output.end_all()
-    assert written == b"x" * 65_536_000 + b"end\nnext\n"
-    assert time.thread_time() - begin < 4
+    assert b"".join(written) == b"x" * MAX_LINE + b"\n" + b"x" * 65_536 * 4 + b"end\nnext\n"
+    assert len(written) == 3
 
 
 SCRIPT = """
@@ -146,7 +139,7 @@ def test_workers_start_from(how: str, tmp_path: Path) -> None:
         input=text if how == "stdin" else "",
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=True,
         cwd=Path(__file__).parents[4],
         env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[4])},

@@ -177,7 +177,7 @@ def test_a_death_wakes_the_master(tmp_path: Path) -> None:
             mark = tmp_path / str(attempt)
             wait_for(lambda mark=mark: mark.exists() and mark.read_text())
             os.kill(int(mark.read_text()), signal.SIGKILL)
-            assert deaths.acquire(timeout=60)
+            assert deaths.acquire(timeout=200)
         thread.join()
         assert run.result().failed[0].kind == "death"
 
@@ -301,3 +301,28 @@ def test_a_held_superstep_keeps_the_records_of_a_worker_that_died(tmp_path: Path
         [second] = running(run)
         assert second != first
         assert run.result().values == {0: [second], 1: [first], 2: [first], 3: [first]}
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_a_vertex_that_writes_to_all_descriptors_is_charged_alone(count: int) -> None:
+    def compute(ctx: Any) -> None:
+        import os
+        import stat
+
+        if ctx.vertex_id == 3 and ctx.superstep == 1:
+            for descriptor in map(int, os.listdir("/proc/self/fd")):
+                try:
+                    if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                        os.write(descriptor, bytes(count))
+                except OSError:
+                    pass
+        ctx.value += 1
+        if ctx.superstep == 2:
+            ctx.vote_to_halt()
+
+    vertices = [Vertex(k, 0) for k in range(6)]
+    result = agents.run(vertices, compute, workers=1, retry=QUICK, on_failure="continue")
+    assert result.values == {k: 1 if k == 3 else 3 for k in range(6)}
+    (failure,) = result.failed.values()
+    assert (failure.kind, failure.superstep) == ("death", 1)
+    assert failure.text.startswith("it sent an invalid frame")

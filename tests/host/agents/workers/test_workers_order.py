@@ -141,3 +141,19 @@ def test_an_executor_refuses_a_batch_of_another_superstep() -> None:
             executor.execute(Batch(step, 1, "compute", {}, []), print)
     with pytest.raises(AgentError, match=r"superstep 8 .* superstep 7"):
         executor.commit(8, NO_CHANGE)
+
+
+def test_a_worker_refuses_the_batch_of_another_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    pack_batch = pipes.pack_batch
+
+    def pack_for_another(generation: int, batch: Batch) -> bytes:
+        is_wrong = batch.step == 1 and generation == 0
+        return pack_batch(generation + is_wrong, batch)
+
+    monkeypatch.setattr(pipes, "pack_batch", pack_for_another)
+    events: list[Event] = []
+    result = agents.run([Vertex(k, 0) for k in range(6)], counting(5), workers=1, observer=events.append)
+    assert [event.superstep for event in events if event.kind == "death"] == [1]
+    assert not result.failed
+    monkeypatch.undo()
+    values(result, dict(agents.run([Vertex(k, 0) for k in range(6)], counting(5)).values))

@@ -57,7 +57,7 @@ def test_frames_of_all_sizes_arrive_in_order(ends: tuple[int, int], size: int) -
 def test_frames_that_arrive_byte_by_byte_or_incompletely(ends: tuple[int, int]) -> None:
     reading, writing = ends
     frames = pipes.FrameReader(reading)
-    whole = pipes.header.pack(3, pipes.LOG) + b"abc"
+    whole = pipes.header(3, pipes.LOG) + b"abc"
     for k in range(len(whole)):
         os.write(writing, whole[k : k + 1])
         assert read_all(frames) == ([] if k < len(whole) - 1 else [(pipes.LOG, b"abc")])
@@ -67,7 +67,7 @@ def test_frames_that_arrive_byte_by_byte_or_incompletely(ends: tuple[int, int]) 
     assert not frames.closed
 
 
-@pytest.mark.parametrize("data", [b"\xff" * 9, b"\xff" * 300])
+@pytest.mark.parametrize("data", [b"\xff" * 13, b"\xff" * 300, bytes(3) + pipes.header(3, pipes.LOG) + b"abc"])
 def test_invalid_frames_are_refused(ends: tuple[int, int], data: bytes) -> None:
     reading, writing = ends
     os.write(writing, data)

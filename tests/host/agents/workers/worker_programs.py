@@ -122,7 +122,7 @@ def children() -> list[int]:
     return [pid for pid, command in commands.items() if not any(name in command for name in _OTHERS)]
 
 
-def wait_for(condition: Any, seconds: float = 60.0) -> None:
+def wait_for(condition: Any, seconds: float = 200.0) -> None:
     """Wait until a condition is true, and fail if it is not in time; machines may be slow and busy."""
     until = time.monotonic() + seconds
     while not condition():

@@ -1,0 +1,1 @@
+"""Runs that need both rooms below: vertex programs that agents compute."""

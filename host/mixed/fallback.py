@@ -1,0 +1,207 @@
+"""Vertex programs that no device can compute: each vertex is an agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu_pregel.errors import CheckpointError, UnknownRunError
+from gpu_pregel.host.agents.master_context import MasterContext
+from gpu_pregel.host.agents.observers.events import ProgressObserver
+from gpu_pregel.host.agents.recovery import read_run
+from gpu_pregel.host.agents.results import AgentResult, decode_aggregates
+from gpu_pregel.host.agents.run import finish, start
+from gpu_pregel.host.agents.stored_runs import reopen
+from gpu_pregel.host.agents.vertices import Edge, Vertex
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.mixed.agents import Agents
+from gpu_pregel.host.mixed.program_vertex import FIGURES, ProgramVertex, add_figures
+from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity, difference
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.python_state import InterpretedProgram, interpret_program
+from gpu_pregel.host.programs.run import Given, ProgramResult, halt_function, identify
+from gpu_pregel.host.superstep.aggregators import Aggregator
+from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.kernels.programs.fields import Fields, named_type
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.store import Store
+
+Array = np.ndarray[Any, Any]
+
+_IDENTITY = "identity of the run"
+"""The aggregator that keeps what the run belongs to; like ``FIGURES`` no program can declare it."""
+
+
+def run_as_agents(
+    graph: Graph,
+    program: VertexProgram,
+    given: Given,
+    agents: Agents,
+    *,
+    max_supersteps: int | None,
+    progress: bool,
+    checkpoint: Checkpoint | None,
+    resume: bool,
+) -> ProgramResult:
+    """Run a vertex program whose vertices agents compute; the caller has checked the arguments."""
+    interpreted, begin = interpret_program(program), perf_counter()
+    identity = None if checkpoint is None else identify(graph, program, given)
+    options: dict[str, Any] = {
+        **vars(agents),
+        "aggregators": _aggregators(interpreted, identity),
+        "master": partial(_halt, halt_function(program, given.parameters), list(program.aggregators)),
+        "max_supersteps": max_supersteps,
+        "on_limit": "return",
+    }
+    if progress:
+        observer = agents.observer
+        options["observer"] = [*([observer] if callable(observer) else observer), ProgressObserver()]
+    compute = ProgramVertex(interpreted, graph, given.parameters)
+    vertices = _vertices(graph, given, interpreted.value)
+    with ExitStack() as stack:
+        if checkpoint is None or identity is None:
+            found = finish(start(vertices, compute, **options))
+        else:
+            store = _opened(checkpoint, stack)
+            options |= {"lease_seconds": checkpoint.lease_seconds, "durability": checkpoint.durability}
+            options |= {"base_every": checkpoint.every}
+            if _is_stored(store, checkpoint.run_id, identity, resume=resume):
+                run = reopen(store, checkpoint.run_id, compute, **options)
+                run.retry()
+                found = finish(run)
+            else:
+                found = finish(start(vertices, compute, store=store, run_id=checkpoint.run_id, **options))
+    return _result(graph, interpreted, found, agents, perf_counter() - begin)
+
+
+def _vertices(graph: Graph, given: Given, value: Fields) -> Iterator[Vertex]:
+    """Return an agent for each vertex, with its edges and where it starts."""
+    n, bounds = graph.num_vertices, graph.indptr.tolist()
+    active: list[bool | None] = [None] * n
+    if given.frontier is not None:
+        bits: Array = np.unpackbits(given.frontier.astype("<u8").view(np.uint8), bitorder="little")
+        active = bits[:n].astype(bool).tolist()
+    columns = [] if given.values is None else [part.tolist() for part in given.values]
+    for v in range(n):
+        row = slice(bounds[v], bounds[v + 1])
+        weights = [1.0] * (row.stop - row.start) if graph.weights is None else graph.weights[row].tolist()
+        edges = list(map(Edge, graph.indices[row].tolist(), weights))
+        parts = tuple(column[v] for column in columns)
+        start_value = None if not parts else parts if value.is_tuple else parts[0]
+        yield Vertex(v, [bool(parts), start_value, active[v]], edges)
+
+
+def _aggregators(program: InterpretedProgram, identity: Identity | None) -> dict[str, Aggregator]:
+    """Return the aggregators of the agents: the program's, the figures of the trace, and the identity of the run."""
+    result = {FIGURES: Aggregator(add_figures, initial=[], persistent=True)}
+    if identity is not None:
+        result[_IDENTITY] = Aggregator("last", initial=list(identity), persistent=True)
+    for (name, _, initial), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
+        result[name] = Aggregator(fold, initial=initial.item() if isinstance(initial, np.generic) else initial)
+    return result
+
+
+def _halt(halt: Callable[[tuple[Any, ...]], Any] | None, names: list[str], master: MasterContext) -> None:
+    """End the run after a superstep if the program says so."""
+    if halt is not None and master.superstep > 0 and halt(tuple(master.aggregated(name) for name in names)):
+        master.halt()
+
+
+def _opened(checkpoint: Checkpoint, stack: ExitStack) -> Store:
+    """Return the store of a checkpoint; the stack closes one that is opened here."""
+    given = checkpoint.store
+    if not isinstance(given, (str, os.PathLike)):
+        return given
+    from gpu_pregel.host.stores.sqlite import SQLiteStore
+
+    return stack.enter_context(SQLiteStore(given))
+
+
+def _is_stored(store: Store, run_id: str, identity: Identity, *, resume: bool) -> bool:
+    """Whether the store has this run; raise if it may not be resumed, or is another one."""
+    try:
+        row = store.run(run_id)
+    except UnknownRunError:
+        return False
+    where = f"{store.name}, run {run_id!r}, superstep {row.head}"
+    if not resume:
+        raise CheckpointError(
+            store.name,
+            f"already has a run {run_id!r}: pass resume=True to resume it from its newest checkpoint, or choose "
+            f"another run_id or file to start a new run",
+        )
+    if row.kind != "agents":
+        raise CheckpointError(where, f"belongs to a run of {row.kind} vertices on a device: choose another run_id")
+    saved = decode_aggregates(read_run(store, run_id).state.aggregates).get(_IDENTITY)
+    if saved is None:
+        raise CheckpointError(where, "belongs to a run of gp.agents: choose another run_id")
+    if Identity(*saved) != identity:
+        raise CheckpointError(where, difference(Identity(*saved), identity))
+    return True
+
+
+def _result(
+    graph: Graph, program: InterpretedProgram, found: AgentResult, agents: Agents, seconds: float
+) -> ProgramResult:
+    """Return what a run on a device would return."""
+    column: list[Any] = [vertex.value for _, vertex in sorted(found.vertices.items())]
+    if found.superstep == 0:  # no vertices
+        column = []
+    parts = zip(*column, strict=True) if program.value.is_tuple and column else [column] * len(program.value.dtypes)
+    arrays = [_array(part, dtype) for part, dtype in zip(parts, program.value.dtypes, strict=True)]
+    names = tuple(name for name, *_ in program.aggregates)
+    totals = [
+        found.aggregates[name] if dtype.kind == "O" else dtype.type(found.aggregates[name])
+        for name, dtype, _ in program.aggregates
+    ]
+    rows = _rows(found)
+    stats = {"device": "agents", "workers": agents.workers, "seconds": seconds, "compile_seconds": 0.0}
+    return ProgramResult(
+        graph=graph,
+        stats=stats,
+        trace=Trace(rows),
+        values=program.value.pack(arrays),
+        status=found.status,
+        aggregated=named_type("Aggregated", names)(*totals),
+    )
+
+
+def _array(column: Any, dtype: np.dtype[Any]) -> Array:
+    """Return the values of a field as an array; sequences among data are not made dimensions."""
+    if dtype.kind != "O":
+        return np.array(list(column), dtype)
+    result = np.empty(len(column), object)
+    for k, value in enumerate(column):
+        result[k] = value
+    return result
+
+
+def _rows(found: AgentResult) -> list[dict[str, Any]]:
+    """Return the trace of the program from the figures of its supersteps and the times of those of this process."""
+    seconds = {row["superstep"]: row["seconds"] for row in found.trace}
+    figures = {step: counts for step, *counts in found.aggregates[FIGURES]}
+    rows: list[dict[str, Any]] = []
+    sent = 0
+    for step in range(max(found.superstep, 1)):
+        active, edges, applied = figures.get(step, (0, 0, 0))
+        row = {
+            "superstep": step,
+            "direction": "push" if step else "init",
+            "active_vertices": active,
+            "active_edges": edges,
+            "messages": sent,
+            "applied": applied,
+            "seconds": seconds.get(step, 0.0),
+            "compile_seconds": 0.0,
+            "bytes": 0,
+        }
+        rows.append(row)
+        sent = edges
+    return rows
