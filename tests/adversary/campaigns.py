@@ -161,7 +161,7 @@ CAMPAIGNS = (
     Campaign("calls-postgres", "kills", 200, "postgres", _ways(at_calls=True)),
     Campaign("kills-workers", "kills", 300, "sqlite", _ways("worker", kills=10, steps=16)),
     Campaign("kills-workers-postgres", "kills", 50, "postgres", _ways("worker", kills=10, steps=16)),
-    Campaign("calls-workers", "kills", 150, "sqlite", _ways("worker", at_calls=True, kills=3, steps=8)),
+    Campaign("calls-workers", "kills", 150, "sqlite", _ways("worker", at_calls=True, kills=8, steps=8)),
     Campaign("kills-askers", "kills", 60, "sqlite", (Way(steps=40), Way(2, steps=40)), AskerTrial),
     Campaign("kills-askers-postgres", "kills", 40, "postgres", (Way(steps=40), Way(2, steps=40)), AskerTrial),
     Campaign("calls-askers", "kills", 60, "sqlite", (Way(at_calls=True, steps=40),), AskerTrial),
