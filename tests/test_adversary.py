@@ -85,7 +85,7 @@ def test_an_effect_that_is_repeated_though_its_record_was_durable_is_found() -> 
     lines = [line("effect", "i0", a, 0.0), line("effect", "i0", b, 0.1), line("effect", "i1", b, 0.5)]
     kill = Kill("i0", 0.2, frozenset([a]), "here")
     check_kills(lines, [kill], 0.0, found)
-    check_repeats(lines, [], 0.0, found)
+    check_repeats(lines, {}, 0.0, found)
     assert found.problems == []
     check_kills([*lines, line("effect", "i1", a, 0.6)], [kill], 0.0, found)
     assert found.problems == ["twice: (1, 'a') had been durable when i0 was killed here"]
@@ -102,10 +102,10 @@ def test_a_finished_record_that_is_not_durable_in_time_is_found() -> None:
 def test_an_effect_that_is_repeated_without_a_reason_is_found() -> None:
     a, found = (1, "a"), Findings()
     lines = [line("effect", "i0", a, 0.0), line("finish", "i0", a, 0.1), line("effect", "i0", a, 0.5)]
-    check_repeats(lines, [0.1005], 0.0, found)
+    check_repeats(lines, {1: 0.1005}, 0.0, found)
     assert (found.problems, found.repeated) == ([], 1)
-    check_repeats(lines, [0.2], 0.0, found)
-    check_repeats(lines, [0.7], 0.0, found)
+    check_repeats(lines, {2: 0.1005}, 0.0, found)
+    check_repeats(lines, {1: 0.2}, 0.0, found)
     assert found.problems == [
         "twice: (1, 'a') in i0, where no worker had died",
         "forgotten: (1, 'a'), finished 100.0 ms before its worker was killed",

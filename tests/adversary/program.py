@@ -63,7 +63,7 @@ def program(settings: Settings) -> dict[str, Any]:
         import os
         import time
 
-        words = kind, incarnation, ctx.superstep, ctx.vertex_id, ctx.attempt, ctx.key, f"{time.monotonic():.6f}"
+        words = kind, incarnation, ctx.superstep, ctx.vertex_id, os.getpid(), ctx.key, f"{time.monotonic():.6f}"
         file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(file, (" ".join(map(str, words)) + "\n").encode())

@@ -169,7 +169,8 @@ class Trial:
         self._is_asked = False
         self.found = Findings()
         self.kills: list[Kill] = []
-        self.deaths: list[float] = []
+        self.deaths: dict[int, float] = {}
+        """Times at which workers were killed, by process."""
         self.restarts = 0
         self.places: Counter[str] = Counter()
         """System calls at which processes were killed."""
@@ -213,7 +214,7 @@ class Trial:
             if pid == process.pid:
                 killed, where = at, f"at {kind}"
             else:
-                self.deaths.append(at)
+                self.deaths[pid] = at
         if killed is not None and status == -signal.SIGKILL:
             if self._cluster is not None:
                 time.sleep(0.03)  # the server may be executing the last transaction
@@ -275,9 +276,10 @@ class Trial:
         workers = process.workers()
         if not workers:
             return 0
-        self.deaths.append(time.monotonic())
+        worker = self._chance.choice(workers)
+        self.deaths[worker] = time.monotonic()
         with suppress(ProcessLookupError):
-            os.kill(self._chance.choice(workers), signal.SIGKILL)
+            os.kill(worker, signal.SIGKILL)
         return 1
 
     def _request(self) -> None:
