@@ -232,7 +232,7 @@ def _send_half(crash: Crash) -> None:
 
     def sent(this: Any, kind: int, content: bytes) -> None:
         if kind == pipes.BATCH and crash.superstep == STEP:
-            frame = pipes.header.pack(len(content), kind) + content
+            frame = pipes.header(len(content), kind) + content
             this._connection.send(frame[: len(frame) // 2])
             crash.strike()
         send(this, kind, content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,8 +23,8 @@ from gpu_pregel.host.agents.records import Batch, Change, Id, TaskFields, Vertex
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, WorkerDeath
+from tests.adversary.programs import random_program, result_of, simulate, summary
 from tests.agents import ONCE, WITHOUT_WAIT, values
-from tests.conformance.test_agents_random_programs import check_targets, graphs, outcome
 
 WORKERS = 4
 OF_ONE_WORKER = [vertex for vertex in range(99) if place_of_key(id_key(vertex), WORKERS) == 0][:WORKERS]
@@ -198,18 +199,17 @@ moves: Counter[str] = Counter()
 
 
 @settings(max_examples=100)
-@given(graph=graphs, seed=st.integers(0, 999), combiner=st.sampled_from([None, "list"]))
-def _check_random_program(graph: dict[Any, Any], seed: int, combiner: Any) -> None:
-    graph = check_targets(graph, "create")
+@given(chance=st.randoms(use_true_random=False), seed=st.integers(0, 999))
+def _check_random_program(chance: random.Random, seed: int) -> None:
+    program = replace(random_program(chance), is_async=False)
     made: list[LendingTransport] = []
 
     def make(workers: int, options: PartitionOptions, *, in_slices: bool) -> Any:
         made.append(LendingTransport(options, workers, seed))
         return made[-1]
 
-    expected = outcome(0, graph, False, on_missing="create", combiner=combiner)
     with patch.object(agent_run, "_transport", make):
-        assert outcome(3, graph, False, on_missing="create", combiner=combiner) == expected
+        assert summary(result_of(program, workers=3)) == simulate(program)
     moves["returned"] += made[0].returned
 
 
