@@ -50,6 +50,8 @@ class Report:
         return {**vars(self), "found": vars(self.found), "notes": dict(self.notes)}
 
 
+_MOST_BAD = 10
+"""A campaign ends after so many runs with problems."""
 Tell = Callable[[str], None]
 """Shows progress."""
 
@@ -113,12 +115,14 @@ class Campaign:
         report, begin = Report(self.name, self.unit), time.monotonic()
         wanted, seed = self.count if request.count is None else request.count, request.seed
         calibrations: dict[Way, Calibration] = {}
-        while report.done < wanted and time.monotonic() < request.until:
+        bad = 0
+        while report.done < wanted and bad < _MOST_BAD and time.monotonic() < request.until:
             chance = random.Random(f"{self.name} {seed}")
             found, done, notes = self._run_one(seed, chance, calibrations, wanted - report.done, request, cluster)
             report.runs, report.done = report.runs + 1, report.done + done
             report.found.add(found)
             report.notes.update(notes)
+            bad += bool(found.problems)
             for problem in found.problems:
                 tell(f"{self.name}, seed {seed}: {problem}")
             seed += 1
