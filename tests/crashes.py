@@ -24,7 +24,7 @@ from gpu_pregel.host.agents import policy
 from gpu_pregel.host.agents import recovery as _beginning
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
-from gpu_pregel.host.agents.observers import events
+from gpu_pregel.host.agents.observers.events import EventQueue
 from gpu_pregel.host.agents.parts import FailedAttempts
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.workers import pipes, transport
@@ -208,7 +208,8 @@ class Crash:
         self.store._database._connection = _Watched(self.store._database._connection, self._sends)
 
     def _sends(self, statement: str) -> None:
-        if self._armed and statement.replace('"', "").startswith(self._armed):
+        plain = statement.replace(self.store._database.dialect.prefix, "").replace('"', "")
+        if self._armed and plain.startswith(self._armed):
             self.strike()
 
 
@@ -299,7 +300,7 @@ def _place(crash: Crash, point: str) -> None:
         "16": lambda: crash.after(
             workers.WorkerPool if variant == "worker" else transport.InProcessTransport, "commit", tells_first
         ),
-        "17": lambda: crash.before(events.EventQueue, "observe", tells_commit),
+        "17": lambda: crash.before(EventQueue, "observe", tells_commit),
         "18": lambda: crash.before(record, "hold", is_hold),
         "19": lambda: crash.after(record, "hold", is_hold),
         "20": lambda: crash.after(crash.store, "answer"),
@@ -307,7 +308,7 @@ def _place(crash: Crash, point: str) -> None:
         "22": lambda: {
             "": lambda: crash.before(record, "commit", is_last),
             "after": lambda: crash.after(record, "commit", is_last),
-            "told": lambda: crash.after(events.EventQueue, "observe", tells_end),
+            "told": lambda: crash.after(EventQueue, "observe", tells_end),
         }[variant](),
         "23": lambda: (
             crash.within("put_base", variant)

@@ -1,4 +1,4 @@
-"""Programs that send messages to a run and are killed: what they were told is accepted arrives once."""
+"""Programs that send messages to a run, answer and cancel, and are killed: an accepted message arrives once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AskerTrial(Trial):
         self._sent += accepted
         if status == -signal.SIGKILL:
             self._killed, self._left = self._killed + 1, self._left - 1
-            self._uncertain.append(self._next + len(accepted))
+            self._uncertain += set(range(self._next, self._next + _COUNT)).difference(accepted)
         elif status != 0:
             self.found.errors.append(f"a sender ended with exit status {status}: {errors[-2000:]}")
             self._left = 0

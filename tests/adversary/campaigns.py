@@ -50,6 +50,8 @@ class Report:
         return {**vars(self), "found": vars(self.found), "notes": dict(self.notes)}
 
 
+_MOST_BAD = 10
+"""A campaign ends after so many runs with problems."""
 Tell = Callable[[str], None]
 """Shows progress."""
 
@@ -113,12 +115,14 @@ class Campaign:
         report, begin = Report(self.name, self.unit), time.monotonic()
         wanted, seed = self.count if request.count is None else request.count, request.seed
         calibrations: dict[Way, Calibration] = {}
-        while report.done < wanted and time.monotonic() < request.until:
+        bad = 0
+        while report.done < wanted and bad < _MOST_BAD and time.monotonic() < request.until:
             chance = random.Random(f"{self.name} {seed}")
             found, done, notes = self._run_one(seed, chance, calibrations, wanted - report.done, request, cluster)
             report.runs, report.done = report.runs + 1, report.done + done
             report.found.add(found)
             report.notes.update(notes)
+            bad += bool(found.problems)
             for problem in found.problems:
                 tell(f"{self.name}, seed {seed}: {problem}")
             seed += 1
@@ -161,7 +165,7 @@ CAMPAIGNS = (
     Campaign("calls-postgres", "kills", 200, "postgres", _ways(at_calls=True)),
     Campaign("kills-workers", "kills", 300, "sqlite", _ways("worker", kills=10, steps=16)),
     Campaign("kills-workers-postgres", "kills", 50, "postgres", _ways("worker", kills=10, steps=16)),
-    Campaign("calls-workers", "kills", 150, "sqlite", _ways("worker", at_calls=True, kills=3, steps=8)),
+    Campaign("calls-workers", "kills", 150, "sqlite", _ways("worker", at_calls=True, kills=8, steps=8)),
     Campaign("kills-askers", "kills", 60, "sqlite", (Way(steps=40), Way(2, steps=40)), AskerTrial),
     Campaign("kills-askers-postgres", "kills", 40, "postgres", (Way(steps=40), Way(2, steps=40)), AskerTrial),
     Campaign("calls-askers", "kills", 60, "sqlite", (Way(at_calls=True, steps=40),), AskerTrial),

@@ -34,7 +34,7 @@ class Line(NamedTuple):
     kind: str
     incarnation: str
     place: Place
-    attempt: int
+    process: int
     key: str
     time: float
 
@@ -43,8 +43,8 @@ def read_log(log: Path) -> list[Line]:
     """Return the lines of a log, in order."""
     lines = []
     for text in log.read_text().splitlines() if log.exists() else ():
-        kind, incarnation, step, vertex, attempt, key, time = text.split(" ")
-        lines.append(Line(kind, incarnation, (int(step), vertex), int(attempt), key, float(time)))
+        kind, incarnation, step, vertex, process, key, time = text.split(" ")
+        lines.append(Line(kind, incarnation, (int(step), vertex), int(process), key, float(time)))
     return lines
 
 
@@ -67,7 +67,7 @@ class Findings:
     ages : list of float
         Seconds between the end of an attempt and a kill, where the record was not durable or not sent.
     repeated : int
-        Effects that were repeated, as they may be.
+        Effects that were repeated, as they may be where no record was durable.
     """
 
     lost: list[str] = field(default_factory=list)
@@ -134,8 +134,13 @@ def check_kills(lines: list[Line], kills: list[Kill], margin: float, found: Find
                     found.forgotten.append(f"{line.place}, finished {age * 1e3:.1f} ms before a kill {kill.where}")
 
 
-def check_repeats(lines: list[Line], deaths: list[float], margin: float, found: Findings) -> None:
-    """Check that within an incarnation an effect is repeated only if a worker died before it could send the record."""
+def check_repeats(lines: list[Line], deaths: dict[int, float], margin: float, found: Findings) -> None:
+    """Check that within an incarnation an effect is repeated only if a worker died before it could send the record.
+
+    ``deaths`` has the times at which workers were killed, by process.
+    """
+    effects = [line.place for line in lines if line.kind == "effect"]
+    found.repeated += len(effects) - len(set(effects))
     last: dict[tuple[str, Place], Line] = {}
     finished: dict[tuple[str, Place], Line] = {}
     for line in lines:
@@ -145,14 +150,12 @@ def check_repeats(lines: list[Line], deaths: list[float], margin: float, found: 
         elif which not in last:
             last[which] = line
         else:
-            found.repeated += 1
             first, end = last[which], finished.pop(which, None)
-            between = [death for death in deaths if first.time < death < line.time]
             last[which] = line
-            if not between:
+            if first.process not in deaths:
                 found.twice.append(f"{line.place} in {line.incarnation}, where no worker had died")
             elif end is not None:
-                age = max(between) - end.time
+                age = deaths[first.process] - end.time
                 found.ages.append(max(0.0, age))
                 if age > BOUND["worker"] + margin:
                     found.forgotten.append(f"{line.place}, finished {age * 1e3:.1f} ms before its worker was killed")

@@ -54,7 +54,7 @@ class Fight:
                 while agents.step():
                     pass
             lines = read_log(self._log)
-            check_repeats(lines, [], 0.0, self.found)
+            check_repeats(lines, {}, 0.0, self.found)
             check_end(store, lines, STEPS, sent, [], self.found)
         self._check_claims()
 

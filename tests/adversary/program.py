@@ -63,7 +63,7 @@ def program(settings: Settings) -> dict[str, Any]:
         import os
         import time
 
-        words = kind, incarnation, ctx.superstep, ctx.vertex_id, ctx.attempt, ctx.key, f"{time.monotonic():.6f}"
+        words = kind, incarnation, ctx.superstep, ctx.vertex_id, os.getpid(), ctx.key, f"{time.monotonic():.6f}"
         file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(file, (" ".join(map(str, words)) + "\n").encode())
@@ -88,9 +88,9 @@ def program(settings: Settings) -> dict[str, Any]:
             ctx.value = sorted([*ctx.value, *ctx.messages])
             ctx.vote_to_halt()
         else:
-            for _ in range(3 if vertex == "beats" else 0):
+            for _ in range(0 if vertex != "beats" else 30 if step == STEP else 3):
                 ctx.heartbeat()
-                yield draw * pause / 3
+                yield pause  # the records of others must be durable meanwhile
             turn(ctx, draw, answer)
         note("finish", ctx, forced=False)
 
@@ -154,6 +154,7 @@ def program(settings: Settings) -> dict[str, Any]:
         "retry": gp.agents.RetryPolicy(attempts=1000, wait=0.005, max_wait=0.01),
         "on_missing": "drop",
         "workers": settings.workers,
+        "timeout": 60 if settings.workers or settings.is_async else None,
         "base_every": 2,
     }
 

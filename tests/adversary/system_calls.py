@@ -14,11 +14,15 @@ import select
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 
 _CALLS = {
     "x86_64": {
@@ -40,15 +44,19 @@ _NUMBER_AT, _ARCHITECTURE_AT = 0, 4
 _MACHINE = platform.machine()
 
 
+@cache
 def why_unavailable() -> str | None:
     """Return why system calls cannot be watched on this machine, or None."""
     if _MACHINE not in _CALLS or platform.system() != "Linux":
         return f"no numbers of the system calls of {platform.system()} on {_MACHINE}"
-    try:
-        with open("/proc/sys/kernel/seccomp/actions_avail") as file:
-            return None if "user_notif" in file.read() else "the kernel cannot report system calls"
-    except OSError:
-        return "the kernel has no seccomp"
+    tried = subprocess.run(
+        [sys.executable, "-c", f"from {__name__} import install; install()"],
+        cwd=Path(__file__).parents[2],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return None if tried.returncode == 0 else f"the kernel reports no system calls: {tried.stderr[-200:]}"
 
 
 class _Program(ctypes.Structure):
@@ -66,13 +74,13 @@ def hand_over(parent: socket.socket) -> None:
 
     thread = threading.Thread(target=send)  # began before, so that it need not wait itself
     thread.start()
-    listener.append(_install())
+    listener.append(install())
     installed.set()
     thread.join()
     os.close(listener[0])
 
 
-def _install() -> int:
+def install() -> int:
     """Install the filter for this thread and those that it will start; return the descriptor that reports calls."""
     numbers = list(_CALLS[_MACHINE].values())
     # If the architecture or the number does not match, jump to the last two instructions.

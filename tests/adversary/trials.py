@@ -169,7 +169,8 @@ class Trial:
         self._is_asked = False
         self.found = Findings()
         self.kills: list[Kill] = []
-        self.deaths: list[float] = []
+        self.deaths: dict[int, float] = {}
+        """Times at which workers were killed, by process."""
         self.restarts = 0
         self.places: Counter[str] = Counter()
         """System calls at which processes were killed."""
@@ -213,7 +214,7 @@ class Trial:
             if pid == process.pid:
                 killed, where = at, f"at {kind}"
             else:
-                self.deaths.append(at)
+                self.deaths[pid] = at
         if killed is not None and status == -signal.SIGKILL:
             if self._cluster is not None:
                 time.sleep(0.03)  # the server may be executing the last transaction
@@ -230,14 +231,17 @@ class Trial:
         return not self._unsent and not self._store.requests.list(RUN)
 
     def _choice(self, left: int) -> Callable[[str, int, bool], bool] | None:
-        """Choose the system call at which to kill."""
+        """Choose the system call at which to kill or, for workers, one for each kill."""
         calls, chance, is_master = self._calibration.calls, self._chance, self._way.target == "master"
         kinds = sorted(kind for kind, is_first in calls if is_first is is_master)
         if not left or not kinds or not self._way.at_calls:
             return None
-        kind = chance.choice(kinds)
-        ordinal = chance.randint(1, max(1, int(calls[kind, is_master] * chance.choice([0.2, 0.5, 1.0]))))
-        return lambda one, number, is_first: (one, number, is_first) == (kind, ordinal, is_master)
+        chosen = set()
+        for _ in range(1 if is_master else left):
+            kind = chance.choice(kinds)
+            most = int(calls[kind, is_master] * chance.choice([0.2, 0.5, 1.0]))
+            chosen.add((kind, chance.randint(1, max(1, most)), is_master))
+        return lambda *call: call in chosen
 
     def _accompany(self, process: Process, left: int) -> tuple[float | None, str]:
         """Send requests, and kill at random moments; return when the master was killed, and where."""
@@ -272,9 +276,10 @@ class Trial:
         workers = process.workers()
         if not workers:
             return 0
-        self.deaths.append(time.monotonic())
+        worker = self._chance.choice(workers)
+        self.deaths[worker] = time.monotonic()
         with suppress(ProcessLookupError):
-            os.kill(self._chance.choice(workers), signal.SIGKILL)
+            os.kill(worker, signal.SIGKILL)
         return 1
 
     def _request(self) -> None:

@@ -1,7 +1,7 @@
 """A process that is killed: ``python -m tests.adversary.victim`` with a JSON object.
 
 ``task`` is "run" (start or resume the run to its end), "own" (take the run over again and again, for a few supersteps
-each) or "ask" (send messages).
+each) or "ask" (send messages, answer and cancel).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gpu_pregel as gp
@@ -66,13 +68,20 @@ def own(store: Any, settings: Settings, options: dict[str, Any], seed: str) -> N
 
 
 def ask(store: Any, messages: list[int]) -> None:
-    """Send messages, and print each that the store has accepted."""
-    for message in messages:
-        try:
+    """Send messages, and print each that the store has accepted; answer, and cancel the run, in between."""
+    others: list[Callable[[], object]] = [
+        lambda: gp.agents.answer(store, RUN, "asks", "blue"),
+        lambda: gp.agents.cancel(store, RUN),
+    ]
+    for number, message in enumerate(messages):
+        if number % 4 == 1:
+            with suppress(ArgumentError):  # nothing is asked, or the run has ended
+                others[number // 4 % 2]()
+        accepted = False
+        with suppress(ArgumentError):  # the run was cancelled
             gp.agents.send(store, RUN, "till", message)
-        except ArgumentError:  # the run does not exist yet, or it was cancelled
-            time.sleep(0.01)
-        else:
+            accepted = True
+        if accepted:
             os.write(1, b"%d\n" % message)
 
 
