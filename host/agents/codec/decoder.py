@@ -215,7 +215,7 @@ def _read_equal_lengths(data: bytes, i: int, n: int) -> tuple[list[bytes], int] 
         return None
     if data[i:end:step] != head[:1] * n or data[i + 1 : end : step] != head[1:] * n:
         return None
-    return [data[k : k + step - 2] for k in range(i + 2, end, step)], end
+    return [data[k : k + step - 2] for k in range(i + 2, end + 1, step)], end
 
 
 def _list_reader(as_tuple: bool) -> Reader:

@@ -26,6 +26,7 @@ def lists() -> st.SearchStrategy[list[Any]]:
 @settings(max_examples=200, deadline=None)
 @given(lists())
 @example([b"\xa9\x02"] * 9)
+@example([b""] * 8)
 @example([b"a"] * 300)
 @example([b"ab", b"a", *[b"\xa9" * 169] * 6])
 @example([(b"\xa9\xff" + bytes(255))[10:] + (b"\xa9\xff" + bytes(255)) * 7, *[b""] * 7])

@@ -54,7 +54,7 @@ def _defined(kind: str, fields: dict[str, Any], migrate: Any = None) -> type:
         (
             {"a": ...},
             lambda old: {"a": [print]},
-            r"migrate of .*Evolving returned fields\.a\[0\], which is of type bu",
+            r"migrate of .*Evolving returned fields\.a\[0\], which is of type builtin_function",
         ),
     ],
 )
