@@ -177,8 +177,8 @@ class Trial:
 
     @property
     def count(self) -> int:
-        """Number of kills and restarts so far."""
-        return len(self.kills) + len(self.deaths) + self.restarts
+        """Number of kills or, where servers are restarted, of restarts so far."""
+        return self.restarts if self._way.target == "server" else len(self.kills) + len(self.deaths)
 
     def run(self, most: int) -> None:
         """Disturb the run at most ``most`` times, let it end, and check it."""
@@ -253,7 +253,10 @@ class Trial:
             if at is not None and seconds >= at:
                 if way.target == "master":
                     return process.kill(), f"after {at * 1e3:.0f} ms"
-                left -= self._strike(process)
+                away = self._strike_server(process) if way.target == "server" else None
+                if away is not None:
+                    return away, "while the server was away"
+                left -= self._strike(process) if way.target == "worker" else 1
                 at = None if left <= 0 else seconds + self._moment(False)
             self._request()
         return None, ""
@@ -265,14 +268,20 @@ class Trial:
             return self._chance.random() * usual * self._chance.choice([0.3, 0.7, 1.0])
         return self._chance.random() * (0.4 if self._way.target == "worker" else 0.5)
 
+    def _strike_server(self, process: Process) -> float | None:
+        """Restart the server; if the master was killed meanwhile, return when the server was stopped."""
+        at = time.monotonic()
+        self._cluster.stop(self._chance.choice([signal.SIGINT, signal.SIGQUIT]))
+        time.sleep(self._chance.random() * 0.3)
+        is_killed = self._chance.random() < 0.3
+        if is_killed:
+            process.kill()
+        self._cluster.start()
+        self.restarts += 1
+        return at if is_killed else None
+
     def _strike(self, process: Process) -> int:
-        """Kill a worker, or restart the server; return how often that was done."""
-        if self._way.target == "server":
-            self._cluster.stop(self._chance.choice([signal.SIGINT, signal.SIGQUIT]))
-            time.sleep(self._chance.random() * 0.3)
-            self._cluster.start()
-            self.restarts += 1
-            return 1
+        """Kill a worker; return how many were killed."""
         workers = process.workers()
         if not workers:
             return 0
