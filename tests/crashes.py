@@ -269,10 +269,10 @@ def _place(crash: Crash, point: str) -> None:
     def has_records(_policy: Any, _ledger: Any, event: Any, _journal: Any) -> bool:
         return here() and any(outcome.status == "completed" for outcome in event.outcomes)
 
-    def tells_commit(_policy: Any, kind: str, facts: dict[str, Any]) -> bool:
+    def tells_commit(_queue: Any, kind: str, facts: dict[str, Any]) -> bool:
         return kind == "commit" and facts["superstep"] == STEP
 
-    def tells_end(_policy: Any, kind: str, _facts: dict[str, Any]) -> bool:
+    def tells_end(_queue: Any, kind: str, _facts: dict[str, Any]) -> bool:
         return kind == "end"
 
     def tells_first(_transport: Any, partition: int, step: int, _change: Any) -> bool:

@@ -174,20 +174,29 @@ class Context:
 
     def send(self, target: Any, message: Any) -> None:
         """Send a message, which ``target`` receives in the next superstep."""
-        self._post(id_key(target), self._encode(message, "a message", self._options.max_message))
+        key, options = id_key(target), self._options
+        try:
+            data = encode(message, options.max_message)
+        except CodecError as error:
+            raise CodecError(f"a message: {error}") from None
+        if options.max_outbox is not None:
+            self._count(len(data))
+        self._outbox.append((key, data))
 
     def send_to_neighbors(self, message: Any) -> None:
         """Send a message along every out-edge."""
         data = self._encode(message, "a message", self._options.max_message)
         for target in self._vertex.targets:
-            self._post(target, data)
+            if self._options.max_outbox is not None:
+                self._count(len(data))
+            self._outbox.append((target, data))
 
-    def _post(self, target: Id, data: bytes) -> None:
-        self._size += len(data)
+    def _count(self, size: int) -> None:
+        """Count the bytes of a message against ``max_outbox``."""
+        self._size += size
         limit = self._options.max_outbox
         if limit is not None and self._size > limit:
             raise CodecError(f"the outbox has more than {limit:,} bytes: send less, or raise max_outbox")
-        self._outbox.append((target, data))
 
     def vote_to_halt(self) -> None:
         """Make this vertex inactive until it receives a message."""

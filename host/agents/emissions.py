@@ -7,7 +7,6 @@ from _thread import RLock
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gpu_pregel.host.agents.attempt_end import emission_refused
 from gpu_pregel.host.agents.records import Id
 
 
@@ -35,31 +34,3 @@ class Emitter:
         self.send, self.wait_for_room = send, wait_for_room
         self.lock = RLock()
         self.process = os.getpid()
-
-
-class AttemptEmissions:
-    """The emissions of one attempt, which any of its threads may make."""
-
-    __slots__ = ("_attempt", "_emitter", "_is_over", "_sequence", "_vertex")
-
-    def __init__(self, emitter: Emitter, vertex: Id, attempt: int) -> None:
-        self._emitter, self._vertex, self._attempt = emitter, vertex, attempt
-        self._sequence, self._is_over = 0, False
-
-    def add(self, payload: bytes) -> None:
-        """Send a payload."""
-        emitter = self._emitter
-        if os.getpid() != emitter.process:
-            raise RuntimeError("a forked process cannot emit: let it return the data to the process of the attempt")
-        emitter.wait_for_room()
-        with emitter.lock:
-            if self._is_over:
-                raise emission_refused()
-            sequence = self._sequence
-            self._sequence += 1
-            emitter.send(Emission(self._vertex, self._attempt, sequence, payload))
-
-    def end(self) -> None:
-        """Refuse further emissions, once one that another thread is sending has been sent."""
-        with self._emitter.lock:
-            self._is_over = True

@@ -94,7 +94,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
         function, halted = _ask_master(options.master, options, ledger.step, count, values, function)
         # The master may have modified the values.
         aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
-    active = awake.union(inbox) if inbox else awake
+    active = awake if inbox.keys() <= awake else awake.union(inbox)
     timers = state.timers
     if timers or requesting:
         timers = timers_after(timers, requesting, mutated.remove)

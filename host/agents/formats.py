@@ -37,9 +37,9 @@ SCHEMA = 4
 version 4, failures may have the time of the next attempt, states have timers, and are encoded in slices."""
 READABLE_SCHEMAS = (2, 3, 4)
 _MAX_SEGMENT = 1 << 28
-_MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
+_MOST_INSIDE, _LARGEST_INSIDE = 16, 880
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
-then takes at most this many bytes."""
+then takes at most this many bytes: in SQLite, a longer row of that table takes a page of 4 kB of its own."""
 _KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, WakeUp)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(

@@ -132,18 +132,22 @@ class AgentPolicy:
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""
+        due = self._queue.due
         if not ledger.has_begun:
-            for due, vertices in zip(self._queue.due, self._place.split(ledger.vertices), strict=True):
-                due += vertices
+            if len(due) == 1:
+                due[0] += ledger.vertices
+            else:
+                for queued, vertices in zip(due, self._place.split(ledger.vertices), strict=True):
+                    queued += vertices
             return
         if journal is not None and self._given_up:
             journal.add(self._given_up)
         self._given_up = []
         # If the last call was interrupted, some attempts are still running and others are queued.
         self._handle_arrivals(ledger, journal)
-        queued = self._queue.vertices()
+        known = self._queue.vertices()
         for vertex in ledger.with_status("pending"):
-            if vertex not in queued:
+            if vertex not in known:
                 self._requeue(vertex, ledger.entry(vertex))
 
     def _requeue(self, vertex: Id, entry: Entry) -> None:

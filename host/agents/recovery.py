@@ -178,7 +178,8 @@ def read_held(store: Store, run_id: str) -> Ledger:
     while True:
         saved = store.load(run_id)
         try:
-            segments = list(map(Segment.unpack, saved.held()))
+            reading = partial(_reading, store, run_id, saved.run.head + 1)
+            segments = reading(partial(_held_segments, saved))
         except StoreError:
             if store.run(run_id) == saved.run:
                 raise
@@ -202,21 +203,26 @@ def check_readable(store: Store, run: RunRow) -> None:
         )
 
 
+def _held_segments(saved: SavedRun) -> list[Segment]:
+    return list(map(Segment.unpack, saved.held()))
+
+
+def _reading(store: Store, run_id: str, step: int, read: Callable[[], Any]) -> Any:
+    """Return what ``read`` decodes; raise ``StoreError`` if it cannot."""
+    try:
+        return read()
+    except (CodecError, ValueError, TypeError, KeyError, IndexError) as error:
+        if isinstance(error, StoreError):
+            raise
+        problem = f"holds data that cannot be read ({error}): register the types that the run uses, or restore a copy"
+        raise StoreError(store.name, problem, run_id, step) from error
+
+
 def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     run = saved.run
     check_readable(store, run)
 
-    def reading(step: int, read: Callable[[], Any]) -> Any:
-        try:
-            return read()
-        except (CodecError, ValueError, TypeError, KeyError, IndexError) as error:
-            if isinstance(error, StoreError):
-                raise
-            problem = (
-                f"holds data that cannot be read ({error}): register the types that the run uses, or restore a copy"
-            )
-            raise StoreError(store.name, problem, run.id, step) from error
-
+    reading = partial(_reading, store, run.id)
     base = saved.base()
     state: State = reading(saved.base_step, lambda: unpack_state(base))
     status = run.status if saved.step == run.head else "running"
@@ -233,7 +239,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         last = read
     if last is not None:
         reading(last.step, partial(last.deliver, state))
-    held = reading(saved.step + 1, lambda: [Segment.unpack(data) for data in saved.held()])
+    held = reading(saved.step + 1, partial(_held_segments, saved))
     for segment in held:
         segment.receive(state)
     if any(segment.is_begun for segment in held):

@@ -89,7 +89,8 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         With bytes or a stored run: names of options that may differ from those of the run so far. The run keeps
         ``combiner``, ``aggregators``, ``master``, ``resolve``, ``on_missing``, ``on_failure``, ``retry``,
         ``max_message``, ``max_outbox`` and ``max_record``: what is not passed is taken from it, functions and
-        exceptions must be passed again, and another value is an error. Functions are compared by name and code.
+        exceptions must be passed again, and another value is an error. Functions are compared by name and code, and
+        by the arguments of a ``functools.partial``, but not by what their closures refer to.
 
     Returns
     -------

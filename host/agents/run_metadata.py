@@ -36,7 +36,7 @@ class RunMetadata(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes | None) -> RunMetadata:
         """Decode metadata; there is none if it is empty, or encrypted with an unknown key."""
-        return cls(*decode(data, name="metadata")) if data else cls({}, {})
+        return cls(*decode(data, name="metadata")[:2]) if data else cls({}, {})
 
     def pack(self) -> bytes:
         """Encode the metadata."""

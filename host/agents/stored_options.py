@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from types import CodeType
 from typing import Any
 
-from gpu_pregel.errors import CheckpointError
+from gpu_pregel.errors import CheckpointError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.combiners import TopK
 from gpu_pregel.host.agents.options import STORED, RunOptions
@@ -80,12 +81,19 @@ def _describe(value: Any) -> Any:
 
 
 def _digest(function: Callable[..., Any]) -> bytes:
-    """Return a digest of the code of a function, without its closure; empty if it has no code in Python."""
+    """Return a digest of the code of a function, without its closure; empty if it has no code in Python.
+
+    The arguments of a ``functools.partial`` count if they are data.
+    """
+    content: list[str] = []
     while isinstance(function, partial):
+        with suppress(CodecError):
+            content.append(encode((function.args, sorted(function.keywords.items()))).hex())
         function = function.func
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return b"" if code is None else hashlib.sha256("\n".join(_content(code)).encode()).digest()
+    content += [] if code is None else _content(code)
+    return hashlib.sha256("\n".join(content).encode()).digest() if content else b""
 
 
 def _content(code: CodeType) -> Iterator[str]:

@@ -57,21 +57,16 @@ def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: st
             run_id, owner=owner(), lease_seconds=lease_seconds, durability=durability, takeover=takeover, gone=gone
         )
 
+    dropped = [lease for lease in list(_dropped) if lease.claim.run_id == run_id]  # now, as they may be released soon
     try:
         return claim(None)
     except ClaimedError as error:
         gone = error.owner if is_gone(error.owner) else None
-        if gone is None and not (error.owner == owner() and _wait_for_dropped(run_id)):
+        if gone is None and not (error.owner == owner() and dropped):
             raise
-    return claim(gone)  # fails if another program was faster
-
-
-def _wait_for_dropped(run_id: str) -> bool:
-    """Wait until this program has released dropped claims of a run; return whether there were any."""
-    leases = [lease for lease in list(_dropped) if lease.claim.run_id == run_id]
-    for lease in leases:
+    for lease in dropped:
         lease.join()
-    return bool(leases)
+    return claim(gone)  # fails if another program was faster
 
 
 class Lease:

@@ -182,9 +182,13 @@ class RunReader:
     def _parts(self, row: StoredRow, step: int) -> dict[str, range]:
         """Return the parts of each named blob of a base; the name of the base itself is empty."""
         parts, start = {}, 1
-        for name, count in read_contents(self._base_part(row, step, 0)):
-            parts[name] = range(start, start + count)
-            start += count
+        try:
+            for name, count in read_contents(self._base_part(row, step, 0)):
+                parts[name] = range(start, start + count)
+                start += count
+        except ValueError as error:
+            raise self.table.damage(row.id, "the base has an invalid table of contents", step) from error
+        self.require(row, "" in parts, step)
         return parts
 
     def _join(self, row: StoredRow, step: int, parts: range) -> bytes | bytearray:

@@ -63,7 +63,7 @@ class UnfinishedRun(NamedTuple):
 
     Attributes
     ----------
-    id, status, head, epoch, owner, lease
+    id, status, head, epoch, owner, lease, changed
         As in ``RunRow``.
     pending : int
         Number of segments of superstep head + 1.
@@ -82,6 +82,7 @@ class UnfinishedRun(NamedTuple):
     pending: int
     owner: str
     lease: float
+    changed: float
     answers: int
     last_request: int | None
     is_claimed: bool

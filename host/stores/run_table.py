@@ -105,7 +105,7 @@ class RunTable:
 
     def unfinished(self, kind: str) -> list[UnfinishedRun]:
         """Return the unfinished runs of a kind; whoever claims one verifies its row."""
-        found = self._database.query(self._sql.unfinished, (kind,))
+        found = self._database.query(self._sql.unfinished, (kind, kind, kind))
         now = self._database.exact_now()
         return [UnfinishedRun._make((*row, row[6] > now)) for row in found]
 

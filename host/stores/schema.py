@@ -59,6 +59,12 @@ _RUN = (
     "head, pending, pending_size, epoch, owner, lease, status, changed, nonce, seal"
 )
 
+_UNFINISHED = (
+    "SELECT r.id, r.status, r.head, r.epoch, r.pending, r.owner, r.lease, r.changed, "
+    "(SELECT COUNT(*) FROM @answers AS a WHERE a.run = r.key AND a.step = r.head + 1), "
+    "(SELECT MAX(q.number) FROM @requests AS q WHERE q.run = r.key) FROM @runs AS r"
+)
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -108,16 +114,12 @@ class Statements:
     run_by_id: str = f"SELECT {_RUN} FROM @runs WHERE id = ?"
     run_by_key: str = f"SELECT {_RUN} FROM @runs WHERE key = ?"
     runs: str = f"SELECT {_RUN} FROM @runs ORDER BY created, id"
-    # Each SELECT of the union is a search in an index.
+    # Each of these searches in an index. Runs with statuses that are not listed do not continue.
     unfinished: str = (
-        "SELECT r.id, r.status, r.head, r.epoch, r.pending, r.owner, r.lease, "
-        "(SELECT COUNT(*) FROM @answers AS a WHERE a.run = r.key AND a.step = r.head + 1), "
-        "(SELECT MAX(q.number) FROM @requests AS q WHERE q.run = r.key) "
-        "FROM @runs AS r WHERE r.kind = ? AND r.key IN ("
-        "SELECT key FROM @runs WHERE status IN ('running', 'stopped', 'waiting', 'failed', 'interrupted') "
-        "UNION SELECT key FROM @runs WHERE status IN ('completed', 'partial') AND pending > 0 "
-        "UNION SELECT run FROM @requests) "
-        "AND r.status NOT IN ('halted', 'max_supersteps', 'cancelled') ORDER BY r.changed, r.id"
+        f"{_UNFINISHED} WHERE r.kind = ? AND r.status IN ('running', 'stopped', 'waiting', 'failed', 'interrupted') "
+        f"UNION ALL {_UNFINISHED} WHERE r.kind = ? AND r.status IN ('completed', 'partial') AND r.pending > 0 "
+        f"UNION ALL {_UNFINISHED} JOIN (SELECT DISTINCT run FROM @requests) AS asked ON asked.run = r.key "
+        "WHERE r.kind = ? AND r.status IN ('completed', 'partial') AND r.pending = 0 ORDER BY changed, id"
     )
 
     insert_meta: str = "INSERT INTO @metas (run, seal, data) VALUES (?, ?, ?)"

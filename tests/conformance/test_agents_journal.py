@@ -247,8 +247,11 @@ class Interruption:
         return self.count
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("base_every", [1, 50])
 def test_an_interrupt_while_the_journal_writes_loses_nothing(base_every: int) -> None:
+    """No thread writes: interrupts before a lock is released, which signals do not cause, would block it forever."""
+
     def compute(ctx: Any) -> None:
         ctx.value += len(ctx.messages) + 1
         ctx.send_to_neighbors(1) if ctx.superstep < 2 else ctx.vote_to_halt()

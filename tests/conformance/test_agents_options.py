@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -73,6 +74,10 @@ def second(m: Any) -> None:
     m.use("compute")
 
 
+def capped(most: int, a: int, b: int) -> int:
+    return min(most, a + b)
+
+
 def named(name: str, function: Any) -> Any:
     """Return the function under another name."""
     function.__qualname__ = name
@@ -90,6 +95,8 @@ CHANGES: list[Any] = [
     ("aggregators", {"most": Aggregator("max", persistent=True)}, {"most": "max"}, "persistent=True.*persistent=False"),
     ("master", first, second, "master=first, but master=second"),
     ("master", first, named("first", lambda m: None), "master=first, but another function was passed"),
+    ("combiner", partial(capped, 4), partial(capped, 5), "combiner=partial, but another function was passed"),
+    ("combiner", partial(pow, mod=4), partial(pow, mod=5), "combiner=partial, but another function was passed"),
     ("resolve", None, lambda *_: None, "resolve=None, but resolve=.*lambda"),
     ("on_missing", "drop", "create", "on_missing='drop', but on_missing='create'"),
     ("on_failure", "continue", "raise", "on_failure='continue', but on_failure='raise'"),

@@ -27,6 +27,8 @@ from gpu_pregel.host.agents.records import Record
 from gpu_pregel.host.agents.records import VertexData as StoredVertex
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import pack_state
+from gpu_pregel.host.stores.blobs import BlobFormat, context_of
+from gpu_pregel.host.stores.database import WriteOutcome
 from tests import crashes as crashing
 from tests.agents import result_bytes
 from tests.conformance.agent_programs import GROWING, GROWING_VERTICES
@@ -227,7 +229,10 @@ def test_planted_data_in_a_store_is_refused(tmp_path: Path) -> None:
             elif place != "base":
                 store.commit(claim, 0, commits[place], [data] if place == "segment" else [])
             store.release(claim)
-            for read in (gp.agents.state_at, partial(gp.agents.resume, compute=compute)):
+            reads: list[Any] = [gp.agents.state_at, partial(gp.agents.resume, compute=compute)]
+            if place == "held":
+                reads.append(partial(gp.agents.answer, vertex=1, answer=2))
+            for read in reads:
                 with pytest.raises(StoreError, match="holds data that cannot be read") as caught:
                     read(store, run_id)
                 assert caught.value.run == run_id
@@ -297,3 +302,15 @@ def test_planted_values_are_data_or_refused(tmp_path: Path) -> None:
                 gp.agents.resume(store, run_id, compute)
         modules = modules or set(sys.modules)
         check_nothing_happened(mark, modules)
+
+
+@pytest.mark.parametrize("contents", [b"\xff", b"x base", b"", b"1 other"], ids=str)
+def test_a_base_with_a_planted_table_of_contents_is_refused(contents: bytes) -> None:
+    store = gp.MemoryStore()
+    store.release(store.create("run", "agents", b"state", owner="somebody", schema=SCHEMA))
+    seal, data = BlobFormat(None).encode(context_of("base", "run", -1, 0), contents)
+    update = "UPDATE bases SET seal = ?, data = ? WHERE part = 0"
+    assert store._database.apply(True, (update, (seal, data)), ()) is WriteOutcome.COMMITTED
+    with pytest.raises(StoreError, match=r"table of contents|is missing") as caught:
+        store.load("run")
+    assert (caught.value.run, caught.value.step) == ("run", -1)

@@ -219,6 +219,7 @@ def _sequence_writer(general: int, special: int) -> Writer:
         if not x and depth:
             out.append(empty)
             return
+        x = x[:]  # a copy of a list, as another thread may modify it
         n = len(x)
         if n > _CHUNK:
             out.check_room(n)
@@ -256,8 +257,11 @@ def _write_dict(x: dict[Any, Any], out: Output, depth: int) -> None:
     else:
         check_hashes(keys)
         out.append(write_key_block(keys, out, depth))
+    values = tuple(x.values())
+    if len(values) != n:
+        raise InvalidDataError("was modified by another thread while it was encoded")
     try:
-        write_items(tuple(x.values()), out, depth)
+        write_items(values, out, depth)
     except InvalidDataError as error:
         error.name_key(keys)
         raise

@@ -41,10 +41,15 @@ class OtherStructureError(Exception):
 
 
 def _items_of(x: Any) -> tuple[Sequence[Any], int]:
-    """Return the encoded items of a container in order, and the number of lists besides it that hold them."""
+    """Return the encoded items of a container in order, and the number of lists besides it that hold them.
+
+    They are a copy, as another thread may modify the container.
+    """
     kind = type(x)
-    if kind in _SEQUENCES:
+    if kind is tuple:
         return x, 0
+    if kind is list:
+        return x[:], 1
     if kind is dict:
         return list(x.values()), 1
     known = plain_type(kind)
@@ -105,21 +110,23 @@ class PieceTree:
         """Return a branch for a container."""
         items, _ = _items_of(x)
         branch = Branch(x)
-        branch.set(x, *self._head(x, depth), self._parts(items, depth))
+        branch.set(x, *self._head(x, items, depth), self._parts(items, depth))
         return branch
 
-    def _head(self, x: Any, depth: int) -> tuple[bytes, bytes]:
+    def _head(self, x: Any, items: Sequence[Any], depth: int) -> tuple[bytes, bytes]:
         """Return the bytes of a container before its items, and the fingerprint of its keys."""
-        kind = type(x)
+        kind, n = type(x), len(items)
         if kind is dict:
-            fingerprint = self._fingerprinter.fingerprint(tuple(x))
-            return write_key_block(tuple(x), Output(), depth), fingerprint
+            keys = tuple(x)
+            if len(keys) != n:  # modified by another thread
+                raise OtherStructureError
+            fingerprint = self._fingerprinter.fingerprint(keys)
+            return write_key_block(keys, Output(), depth), fingerprint
         if kind not in _SEQUENCES:
             known = plain_type(kind)
             assert known is not None
             return known.head, b""
-        n = len(x)
-        if n >= MIN_UNTAGGED and type(x[0]) in (int, float) and without_tags(x) is not None:
+        if n >= MIN_UNTAGGED and type(items[0]) in (int, float) and without_tags(items) is not None:
             raise OtherStructureError
         return tag_and_length(_SEQUENCES[kind], n), b""
 
@@ -162,12 +169,10 @@ class PieceTree:
         if type(x) is not branch.type:
             raise OtherStructureError
         items, holders = _items_of(x)
-        if branch.type is not dict:
-            head, keys = self._head(x, depth)
-        elif self._fingerprinter.fingerprint(tuple(x)) == branch.keys:
+        if branch.type is dict and len(names := tuple(x)) == len(items) and self._are_keys(names, branch):
             head, keys = branch.head, branch.keys
         else:
-            head, keys = self._head(x, depth)
+            head, keys = self._head(x, items, depth)
         self._containers.append(x)
         if head != branch.head:
             self._edit(position, branch.head, head)
@@ -182,6 +187,10 @@ class PieceTree:
         if len(cursor.parts) > _MANY_PARTS and are_small(cursor.parts):
             cursor.parts = self._merged(cursor)
         branch.set(x, head, keys, cursor.parts)
+
+    def _are_keys(self, names: tuple[Any, ...], branch: Branch) -> bool:
+        """Whether the keys of a dict are those that it had."""
+        return self._fingerprinter.fingerprint(names) == branch.keys
 
     def _edit(self, position: int, old: bytes, new: bytes) -> None:
         if not old or len(old) == len(new) < _SHORT:

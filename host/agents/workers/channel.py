@@ -14,6 +14,9 @@ from gpu_pregel.host.agents.workers.pipes import LARGE, FrameReader, header
 if TYPE_CHECKING:
     import socket
 
+_MAX_HELD = 64
+"""Maximum number of frames that wait for a later one."""
+
 
 class Channel:
     """The end of a connection that the master uses, which sends and receives frames without blocking.
@@ -40,33 +43,42 @@ class Channel:
         self._unsent: deque[memoryview] = deque()
         self._later: deque[tuple[int, Iterator[bytes]]] = deque()
         """Frames after those, of which the contents do not exist yet."""
+        self._is_full = False
+        """Whether the selector reports when the other end accepts more."""
         selector.register(connection, EVENT_READ, key)
 
     @property
     def has_unsent(self) -> bool:
         """Whether frames wait until the other end reads."""
-        return bool(self._unsent or self._later)
+        return self._is_full
 
     def send(self, kind: int, content: bytes) -> None:
         """Send a frame, or queue what the other end cannot accept yet."""
         if self._later:
             self.send_each(kind, iter((content,)))
         elif not self.is_broken:
-            is_idle = not self._unsent
             self._add(kind, content)
-            if is_idle:
+            if not self._is_full:
                 self._begin()
+
+    def hold(self, kind: int, content: bytes) -> None:
+        """Send a frame together with the next one, unless many are held already."""
+        if self._later or self.is_broken or len(self._unsent) >= _MAX_HELD:
+            self.send(kind, content)
+        else:
+            self._add(kind, content)
 
     def send_each(self, kind: int, contents: Iterator[bytes]) -> None:
         """Send frames, each of which is made once the other end has accepted the one before."""
         if not self.is_broken:
             self._later.append((kind, contents))
-            if not self._unsent:
+            if not self._is_full:
                 self._begin()
 
     def _begin(self) -> None:
         self.send_rest()
         if self._unsent:
+            self._is_full = True
             self._selector.modify(self._connection, EVENT_READ | EVENT_WRITE, self._key)
 
     def _add(self, kind: int, content: bytes) -> None:
@@ -88,7 +100,6 @@ class Channel:
 
     def send_rest(self) -> None:
         """Send as much as the other end accepts."""
-        was_waiting = len(self._unsent) > 0
         try:
             while self._unsent or self._make_next():
                 n = self._connection.sendmsg(list(islice(self._unsent, 64)))
@@ -104,7 +115,8 @@ class Channel:
         except OSError:
             self._unsent.clear()  # the process is ending, which its pidfd reports
             self._later.clear()
-        if was_waiting and not self.is_broken:
+        if self._is_full and not self.is_broken:
+            self._is_full = False
             self._selector.modify(self._connection, EVENT_READ, self._key)
 
     def read(self) -> list[tuple[int, bytes | bytearray]]:

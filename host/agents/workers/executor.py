@@ -72,7 +72,7 @@ class Executor:
         """Records of the superstep, in a worker."""
         self._kept_values = KeptValues()
         self._is_async = {name: options.is_async(name) for name in options.functions}
-        self._make_context: Callable[..., Context] = Context
+        self._make_context: type[Context] = Context
         self._timeouts: set[PostponedTimeout] = set()
         """Those of the running attempts of an ``async`` function."""
         self._step: int | None = None
@@ -80,9 +80,9 @@ class Executor:
 
     def emit_by(self, emitter: Emitter) -> None:
         """Send the emissions of attempts."""
-        from gpu_pregel.host.agents.observed_context import ObservedContext
+        from gpu_pregel.host.agents.observed_context import observed_context
 
-        self._make_context = partial(ObservedContext, emitter=emitter)
+        self._make_context = observed_context(emitter)
 
     def is_async(self, batch: Batch) -> bool:
         """Whether a batch needs an event loop."""

@@ -171,6 +171,8 @@ def describe(vertex: Any, attempt: int) -> str:
 
 def pack_vertices(vertices: dict[Id, VertexData]) -> tuple[Any, ...]:
     """Convert vertices to plain content, in columns."""
+    if not vertices:
+        return [], [], [], b""
     ones = vertices.values()
     values = [bytes(one.value) for one in ones]
     edges: list[Edges | bytes] = [one.edges for one in ones]

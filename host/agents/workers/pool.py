@@ -15,7 +15,7 @@ from gpu_pregel.errors import AgentError, ArgumentError
 from gpu_pregel.host.agents.codec import places_of_keys, registered
 from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess
 from gpu_pregel.host.agents.workers.transport import (
@@ -33,6 +33,8 @@ _SILENCE = 2.0
 _START = 60.0
 """Seconds of silence after which a worker that is not ready counts as hung."""
 _MAX_WAIT = 3600.0
+_FEW = 100
+"""Maximum number of records that a worker need not apply while the master prepares the next superstep."""
 _LASTING = 10.0
 """Seconds after which the death of an idle worker is no fault of the program that it has loaded."""
 _FRUITLESS = 3
@@ -105,10 +107,16 @@ class WorkerPool:
         self._processes[partition].recall(step, count)
 
     def commit(self, partition: int, step: int, change: Change) -> None:
-        """Send a change; a worker that replaces a dead one starts from the committed state instead."""
+        """Send a change, a small one with the next batch.
+
+        A worker that replaces a dead one starts from the committed state instead.
+        """
         self._check_is_open()
         self._step = step + 1
-        self._processes[partition].channel.send(pipes.COMMIT, pipes.pack_change(step, change))
+        process = self._processes[partition]
+        is_small = change is NO_CHANGE and process.uncommitted <= _FEW
+        process.uncommitted = 0
+        (process.channel.hold if is_small else process.channel.send)(pipes.COMMIT, pipes.pack_change(step, change))
 
     def wait(self, until: float | None) -> None:
         """Wait for arrivals; send queued frames and check deadlines meanwhile."""
@@ -208,6 +216,7 @@ class WorkerPool:
     def _take(self, process: WorkerProcess, outcomes: list[Outcome]) -> None:
         self._fruitless[process.partition] = 0
         process.answered.append(outcomes)
+        process.uncommitted += len(outcomes)
         process.settle(len(outcomes))
         self._arrivals.append(OutcomeBatch(process.partition, process.generation, outcomes))
 

@@ -49,6 +49,8 @@ class WorkerProcess:
         Submitted tasks, until all are answered; the first has the serial number ``served + 1``.
     outstanding : int
         Number of tasks that are neither answered nor returned.
+    uncommitted : int
+        Number of tasks answered since the last commit.
     late : set of int
         Serial numbers of attempts that exceeded the timeout, so that the process was killed.
     is_corrupt : bool
@@ -62,7 +64,7 @@ class WorkerProcess:
         self._name_inherited = f"{watchdog.name}.{partition}.{generation}."
         self.tasks: list[tuple[Any, ...]] = []
         self.answered: list[list[Outcome]] = []
-        self.served = self.outstanding = 0
+        self.served = self.outstanding = self.uncommitted = 0
         self.late: set[int] = set()
         self.ready_since = 0.0
         self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = self.is_corrupt = False

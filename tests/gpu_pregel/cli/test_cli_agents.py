@@ -23,6 +23,7 @@ from gpu_pregel.cli import main
 from gpu_pregel.cli._programs import load_agents
 from gpu_pregel.host.stores.store import Store
 from tests.agents import ONCE
+from tests.devices import LONG
 from tests.postgres import Cluster
 
 ROOT = Path(gp.__file__).parents[1]
@@ -109,6 +110,13 @@ def served(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         sys.modules.pop("orders", None)
 
 
+def in_stores(name: str, **values: Any) -> pytest.MarkDecorator:
+    """Run a test with one value in each store, and with the others if all variants run."""
+    cases = [(store, value) for store in values for value in values.values()]
+    marked = [pytest.param(*case, marks=() if case in values.items() else LONG) for case in cases]
+    return pytest.mark.parametrize(("served", name), marked, indirect=["served"])
+
+
 only_sqlite = pytest.mark.parametrize("served", ["sqlite"], indirect=True)
 
 
@@ -132,7 +140,7 @@ def row(served: Served, run_id: str = "run") -> tuple[str, int, bool]:
         return found.status, found.head, found.lease == 0
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@in_stores("workers", sqlite="0", postgres="1")
 def test_another_supervisor_continues_after_sigkill(served: Served, workers: str) -> None:
     killed = served.start("--workers", workers)
     served.wait_for("reached")
@@ -149,7 +157,7 @@ def test_another_supervisor_continues_after_sigkill(served: Served, workers: str
     assert served.effects() == {"0": 1, "1": 2, "2": 1, "3": 1, "4": 1}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@in_stores("number", sqlite=signal.SIGINT, postgres=signal.SIGTERM)
 def test_a_signal_ends_it_after_the_superstep(served: Served, number: signal.Signals, interrupts: None) -> None:
     process = served.start("--json")
     served.wait_for("reached")

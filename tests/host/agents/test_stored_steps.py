@@ -127,3 +127,14 @@ def test_an_interrupt_between_the_commit_and_its_return_loses_nothing(monkeypatc
                 pass
             assert (agents.status, agents.result().values) == ("max_supersteps", {0: 4})
         assert [row.step for row in store.history("run")] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("size", [650, 850, 1500])
+def test_a_commit_takes_space_in_proportion_to_its_records(size: int, tmp_path: Path) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value = f"{ctx.superstep:{size}}"
+
+    with gp.SQLiteStore(tmp_path / "runs.db") as store:
+        options: dict[str, Any] = {"store": store, "run_id": "run", "durability": "process", "on_limit": "return"}
+        gp.agents.run([Vertex("a")], compute, max_supersteps=200, **options)
+    assert (tmp_path / "runs.db").stat().st_size < 200 * (1.5 * size + 800)

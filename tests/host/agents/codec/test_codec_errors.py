@@ -8,6 +8,8 @@ import io
 import pickle
 import struct
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from datetime import time as clock_time
 from typing import Any
@@ -17,7 +19,8 @@ import numpy as np
 import pytest
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec import decode, encode, register
+from gpu_pregel.host.agents.codec.piece_tree import OtherStructureError, PieceTree
 
 
 class Subclasses:
@@ -193,3 +196,36 @@ def test_too_large_values_are_refused_early() -> None:
             encode(one, limit=2_000_000)
     with pytest.raises(CodecError, match="exceeds the limit of 500 bytes"):
         encode([tuples], limit=500)
+
+
+@pytest.mark.parametrize("items", [20, 300])
+@pytest.mark.parametrize("kind", ["list", "dict", "set"])
+def test_a_value_that_changes_while_it_is_encoded_can_be_decoded_or_is_refused(kind: str, items: int) -> None:
+    """As if another thread changed it."""
+
+    @register
+    @dataclass(eq=False)
+    class Changing:
+        number: int
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "number" and kind == "list":
+                value.extend(("more", 1.5))
+            elif name == "number":
+                (value.setdefault if kind == "dict" else value.add)("more")
+            return object.__getattribute__(self, name)
+
+    value: Any = [Changing(1), *["text" * 30] * items]
+    if kind == "dict":
+        value = dict.fromkeys([Changing(1), *range(items)], "text" * 30)
+    elif kind == "set":
+        value = {Changing(1), *range(items)}
+    encoders: list[Callable[[Any], bytes]] = [encode, lambda x: PieceTree([x]).encoded()]
+    for encoded in encoders:
+        before = len(value)
+        try:
+            data = encoded(value)
+        except (CodecError, RuntimeError, OtherStructureError):
+            assert kind != "list"
+        else:
+            assert len(decode(data)) == before

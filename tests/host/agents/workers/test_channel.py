@@ -81,3 +81,22 @@ def test_frames_for_a_process_that_has_ended_are_not_made(
     channel.send(pipes.END, b"")
     assert len(made) <= 1
     assert not channel.has_unsent
+
+
+def test_held_frames_are_sent_with_the_next_one(
+    ends: tuple[Channel, socket.socket, selectors.BaseSelector],
+) -> None:
+    channel, theirs, _ = ends
+    theirs.setblocking(False)
+    reader = pipes.FrameReader(theirs.fileno())
+    channel.hold(pipes.COMMIT, b"one")
+    channel.hold(pipes.COMMIT, b"two")
+    assert reader.read() == []
+    channel.send(pipes.BATCH, b"three")
+    assert reader.read() == [(pipes.COMMIT, b"one"), (pipes.COMMIT, b"two"), (pipes.BATCH, b"three")]
+    for number in range(100):
+        channel.hold(pipes.COMMIT, bytes([number]))
+    assert [content[0] for _, content in reader.read()] == list(range(65))
+    channel.send_each(pipes.LOAD, iter([b"last"]))
+    assert [content[0] for _, content in reader.read()] == [*range(65, 100), ord("l")]
+    assert not channel.has_unsent

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
+import signal
 import threading
 import time
 from pathlib import Path
@@ -18,6 +20,7 @@ from gpu_pregel.host.agents.emissions import Emission, Emitter
 from gpu_pregel.host.agents.records import Batch, Outcome, VertexData
 from gpu_pregel.host.agents.workers.executor import Executor
 from tests.agents import ONCE
+from tests.devices import LONG
 from tests.host.agents.workers.worker_programs import partition_options
 
 TWICE = RetryPolicy(attempts=2, wait=0)
@@ -38,9 +41,6 @@ def test_a_worker_killed_in_the_middle_of_an_emission_loses_only_that_one(writte
     large = bytes(range(256)) * 40_000
 
     def compute(ctx: Any) -> None:
-        import os
-        import signal
-
         write = os.writev
 
         def torn(fd: int, parts: Any) -> None:
@@ -71,12 +71,62 @@ def test_a_worker_killed_in_the_middle_of_an_emission_loses_only_that_one(writte
     assert payloads == ["first", "first", large, "last"]
 
 
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=LONG) for seed in range(1, 8))])
+@pytest.mark.parametrize("kind", ["ordinary", "async"])
+def test_workers_killed_at_random_leave_whole_emissions_in_order(kind: str, seed: int) -> None:
+    def payload(superstep: int, vertex: int, number: int) -> bytes:
+        draw = random.Random(f"{superstep} {vertex} {number}")
+        return draw.randbytes(draw.choice([0, 5, 1000, 100_000, 400_000]))
+
+    def ordinary(ctx: Any) -> None:
+        for number in range(8):
+            ctx.emit(payload(ctx.superstep, ctx.vertex_id, number))
+        if ctx.superstep == 2:
+            ctx.vote_to_halt()
+
+    async def on_loop(ctx: Any) -> None:
+        for number in range(8):
+            ctx.emit(payload(ctx.superstep, ctx.vertex_id, number))
+            await asyncio.sleep(0)
+        if ctx.superstep == 2:
+            ctx.vote_to_halt()
+
+    draw, kills = random.Random(seed), 5
+    seen: dict[tuple[int, int], int] = {}
+    completed: list[tuple[int, int]] = []
+    deaths = 0
+
+    def observe(event: Event) -> None:
+        nonlocal kills, deaths
+        place = event.superstep, event.vertex
+        deaths += event.kind == "death"
+        if event.kind == "emit":
+            number = event.facts["sequence"]
+            assert number in (0, seen.get(place, 0))  # 0 again after a death
+            assert event.facts["payload"] == payload(*place, number)
+            seen[place] = number + 1
+            processes = run._policy._transport._processes  # type: ignore[attr-defined]
+            busy = [one for one in processes if not one.is_finished and one.running()]
+            if kills and busy and draw.random() < 0.05:
+                kills -= 1
+                draw.choice(busy).end_group()
+        elif event.kind == "attempt" and event.facts["status"] == "completed":
+            assert seen[place] == 8
+            completed.append(place)
+
+    compute = ordinary if kind == "ordinary" else on_loop
+    patient = RetryPolicy(attempts=20, wait=0)
+    with agents.start([Vertex(k) for k in range(12)], compute, workers=2, retry=patient, observer=observe) as run:
+        while run.step():
+            pass
+    assert sorted(completed) == [(superstep, vertex) for superstep in range(3) for vertex in range(12)]
+    assert deaths
+
+
 def test_a_signal_handler_that_raises_tears_no_emission() -> None:
     """An alarm may interrupt the writing of a frame at any time, such as in a library that limits the time of calls."""
 
     def compute(ctx: Any) -> None:
-        import signal
-
         is_armed, raised = False, 0
 
         def expire(*_: Any) -> None:
@@ -187,6 +237,34 @@ def test_the_mark_of_an_attempt_does_not_count_the_time_of_its_emissions() -> No
     assert 0 < left_out <= elapsed
 
 
+def execute(compute: Any, emitter: Emitter, on_outcome: Any) -> None:
+    """Compute a vertex once."""
+    executor = Executor(partition_options(compute))
+    executor.emit_by(emitter)
+    executor.load({encode("a"): VertexData(encode(None), ())})
+    executor.execute(Batch(0, 1, "compute", {}, [(encode("a"), 1, (), ())]), on_outcome)
+
+
+@pytest.mark.parametrize("end", ["completed", "failed"])
+def test_an_attempt_ends_after_the_emission_that_has_to_be_sent(end: str) -> None:
+    sending = threading.Event()
+    log: list[Any] = []
+
+    def send(emission: Emission) -> None:
+        sending.set()
+        time.sleep(0.1)
+        log.append(emission.sequence)
+
+    def compute(ctx: Any) -> None:
+        threading.Thread(target=ctx.emit, args=("last",)).start()
+        sending.wait()
+        if end == "failed":
+            raise ValueError
+
+    execute(compute, Emitter(send), lambda outcome: log.append(outcome.status))
+    assert log == [0, end]
+
+
 def test_an_emission_that_waits_when_its_attempt_ends_is_refused() -> None:
     waits, room = threading.Event(), threading.Event()
     sent: list[Emission] = []
@@ -208,11 +286,8 @@ def test_an_emission_that_waits_when_its_attempt_ends_is_refused() -> None:
         waits.wait()
 
     threads: list[threading.Thread] = []
-    executor = Executor(partition_options(compute))
-    executor.emit_by(Emitter(sent.append, wait))
-    executor.load({encode("a"): VertexData(encode(None), ())})
     outcomes: list[Outcome] = []
-    executor.execute(Batch(0, 1, "compute", {}, [(encode("a"), 1, (), ())]), outcomes.append)
+    execute(compute, Emitter(sent.append, wait), outcomes.append)
     room.set()
     threads[0].join()
     assert [outcome.status for outcome in outcomes] == ["completed"]

@@ -114,16 +114,16 @@ def test_a_worker_that_has_lost_a_commit_is_replaced(lost: int, kind: str, monke
 
     compute = count if kind == "ordinary" else count_on_loop
     commits = 0
-    send = Channel.send
+    add = Channel._add
 
     def lossy(self: Channel, kind: int, content: bytes) -> None:
         nonlocal commits
         commits += kind == pipes.COMMIT
         if kind != pipes.COMMIT or commits != lost:
-            send(self, kind, content)
+            add(self, kind, content)
 
     expected = agents.run([Vertex(k, 0) for k in range(6)], count)
-    monkeypatch.setattr(Channel, "send", lossy)
+    monkeypatch.setattr(Channel, "_add", lossy)
     events: list[Event] = []
     result = agents.run([Vertex(k, 0) for k in range(6)], compute, workers=1, observer=events.append)
     values(result, dict(expected.values))
