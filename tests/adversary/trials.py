@@ -20,7 +20,16 @@ from typing import Any
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, UnknownRunError
-from tests.adversary.evidence import Findings, Kill, check_end, check_kills, check_repeats, durable_places, read_log
+from tests.adversary.evidence import (
+    Findings,
+    Kill,
+    Line,
+    check_end,
+    check_kills,
+    check_repeats,
+    durable_places,
+    read_log,
+)
 from tests.adversary.program import MESSAGES, RUN, STEPS, Settings, open_store
 from tests.adversary.system_calls import CallWatcher
 
@@ -119,7 +128,7 @@ class Process:
             for task in os.listdir(f"/proc/{self.pid}/task"):
                 with open(f"/proc/{self.pid}/task/{task}/children") as file:
                     found += [int(pid) for pid in file.read().split()]
-        return [pid for pid in found if is_alive(pid)]
+        return [pid for pid in found if is_alive(pid) and is_worker(pid)]
 
     def finish(self) -> tuple[int, str, str]:
         """Wait for the end; return the exit status, the output and the errors."""
@@ -135,6 +144,13 @@ def is_alive(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     with suppress(OSError), open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+def is_worker(pid: int) -> bool:
+    """Whether a process is a worker, and not the one that watches the workers."""
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        return b"agents.workers.worker\0" in file.read()
     return False
 
 
@@ -173,12 +189,12 @@ class Trial:
         """Times at which workers were killed, by process."""
         self.restarts = 0
         self.places: Counter[str] = Counter()
-        """System calls at which processes were killed."""
+        """System calls at which processes were killed, and what these had computed."""
 
     @property
     def count(self) -> int:
-        """Number of kills and restarts so far."""
-        return len(self.kills) + len(self.deaths) + self.restarts
+        """Number of kills or, where servers are restarted, of restarts so far."""
+        return self.restarts if self._way.target == "server" else len(self.kills) + len(self.deaths)
 
     def run(self, most: int) -> None:
         """Disturb the run at most ``most`` times, let it end, and check it."""
@@ -190,9 +206,21 @@ class Trial:
                     self.found.errors.append("the run does not end")
                     return
             lines = read_log(self._log)
+            self._note_progress(lines)
             check_kills(lines, self.kills, self._margin, self.found)
             check_repeats(lines, self.deaths, self._margin, self.found)
             check_end(self._store, lines, self._way.steps, self._sent, self._uncertain, self.found)
+
+    def _note_progress(self, lines: list[Line]) -> None:
+        """Count what the killed processes had computed, as kills of processes that only start prove little."""
+        attempts = Counter(line.process for line in lines if line.kind == "effect")
+        attempts.subtract(line.process for line in lines if line.kind == "finish")
+        for pid in self.deaths:
+            when = "before any" if pid not in attempts else "during an" if attempts[pid] > 0 else "between two"
+            self.places[f"{when} attempt"] += 1
+        incarnations = {line.incarnation for line in lines}
+        for kill in self.kills:
+            self.places["after an attempt" if kill.incarnation in incarnations else "before any attempt"] += 1
 
     def _step(self, incarnation: str, left: int) -> bool:
         """Run one process until it ends or is killed; return whether the run has ended."""
@@ -245,34 +273,51 @@ class Trial:
 
     def _accompany(self, process: Process, left: int) -> tuple[float | None, str]:
         """Send requests, and kill at random moments; return when the master was killed, and where."""
-        way = self._way
-        at = self._moment(way.target == "master") if left and not way.at_calls else None
+        way, begin = self._way, time.monotonic()
+        at, size = self._next_strike(begin), self._log_size()
         while process.is_running():
             time.sleep(_TICK)
-            seconds = time.monotonic() - process.begin
-            if at is not None and seconds >= at:
+            now = time.monotonic()
+            if at is None and self._log_size() > size:
+                at = now + self._moment()
+            if left > 0 and not way.at_calls and at is not None and now >= at:
                 if way.target == "master":
-                    return process.kill(), f"after {at * 1e3:.0f} ms"
-                left -= self._strike(process)
-                at = None if left <= 0 else seconds + self._moment(False)
+                    return process.kill(), f"after {(now - begin) * 1e3:.0f} ms"
+                away = self._strike_server(process) if way.target == "server" else None
+                if away is not None:
+                    return away, "while the server was away"
+                left -= self._strike(process) if way.target == "worker" else 1
+                at, size = self._next_strike(time.monotonic()), self._log_size()
             self._request()
         return None, ""
 
-    def _moment(self, is_master: bool) -> float:
+    def _next_strike(self, now: float) -> float | None:
+        """Return when to strike next, or None to wait until a vertex has been computed, however long that takes."""
+        return now + self._moment() if self._chance.random() < 0.2 else None
+
+    def _log_size(self) -> int:
+        return self._log.stat().st_size if self._log.exists() else 0
+
+    def _moment(self) -> float:
         """Return how many seconds to wait before a kill."""
-        usual = self._calibration.seconds or 1.0
-        if is_master:
-            return self._chance.random() * usual * self._chance.choice([0.3, 0.7, 1.0])
-        return self._chance.random() * (0.4 if self._way.target == "worker" else 0.5)
+        if self._way.target == "master":
+            return self._chance.random() * (self._calibration.seconds or 1.0) * self._chance.choice([0.2, 0.5, 0.9])
+        return self._chance.random() * (0.1 if self._way.target == "worker" else 0.5)
+
+    def _strike_server(self, process: Process) -> float | None:
+        """Restart the server; if the master was killed meanwhile, return when the server was stopped."""
+        at = time.monotonic()
+        self._cluster.stop(self._chance.choice([signal.SIGINT, signal.SIGQUIT]))
+        time.sleep(self._chance.random() * 0.3)
+        is_killed = self._chance.random() < 0.3
+        if is_killed:
+            process.kill()
+        self._cluster.start()
+        self.restarts += 1
+        return at if is_killed else None
 
     def _strike(self, process: Process) -> int:
-        """Kill a worker, or restart the server; return how often that was done."""
-        if self._way.target == "server":
-            self._cluster.stop(self._chance.choice([signal.SIGINT, signal.SIGQUIT]))
-            time.sleep(self._chance.random() * 0.3)
-            self._cluster.start()
-            self.restarts += 1
-            return 1
+        """Kill a worker; return how many were killed."""
         workers = process.workers()
         if not workers:
             return 0
