@@ -13,6 +13,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from tests.agents import ONCE, WITHOUT_WAIT, leave_mark, marks, values
+from tests.devices import LONG
 from tests.host.agents.workers.worker_programs import counting, final_bytes, is_alive, running
 from tests.worker_faults import arm, disarm
 
@@ -20,7 +21,9 @@ PLACES = {"loading": 1, "idle": 70, "computing": 1400, "marked": 70, "torn": 120
 """Maximum number of times that a worker reaches a place before it dies; it computes 20 vertices in a superstep."""
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, marks=() if place in ("computing", "torn") else LONG) for place in PLACES]
+)
 def test_workers_die_repeatedly_at_a_place_during_200_supersteps(
     place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
