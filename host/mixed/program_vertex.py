@@ -14,8 +14,6 @@ from gpu_pregel.host.programs.interpreter import STRICT, UserFunction
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.kernels.programs.fields import VertexContext
 
-Array = np.ndarray[Any, Any]
-
 FIGURES = "figures of supersteps"
 """The aggregator of the trace; with spaces it is no name that a program may use."""
 
@@ -40,10 +38,7 @@ class ProgramVertex:
         self._in_degrees, self._out_degrees = graph.in_degrees, graph.out_degrees
         self._always, self._is_data = declared.active == "always", not declared.is_numeric
         self._parameters = dict(zip((name for name, _ in program.parameters), parameters, strict=True))
-        identity = program.identity
-        if declared.is_numeric:
-            identity = program.message.pack([part.item() for part in np.atleast_1d(identity)])
-        self._identity = identity
+        self._identity = program.plain_identity
 
     @cached_property
     def _functions(self) -> dict[str, UserFunction]:

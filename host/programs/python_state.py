@@ -32,6 +32,14 @@ Array = np.ndarray[Any, Any]
 class InterpretedProgram(CompiledProgram):
     """A program that is not compiled: its kernels are the functions of the declaration."""
 
+    @property
+    def plain_identity(self) -> Any:
+        """The identity of the combiner as its functions take it: Python numbers, or data."""
+        if self.message.is_data:
+            return self.identity
+        parts = self.identity if self.message.is_tuple else (self.identity,)
+        return self.message.pack([part.item() for part in parts])
+
 
 def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]] | None = None) -> InterpretedProgram:
     """Return what a run needs to know of a program, without compiling it; ``dtypes`` are those of its aggregates."""
@@ -145,8 +153,7 @@ class PythonState(ProgramState):
         self.partitions = []
         self._graph, self._edges = graph, parts[0].out_edges
         self._functions = user_functions(program, self._id_of)
-        identity = program.identity if program.message.is_tuple else (program.identity,)
-        self._identity = program.message.pack([part.item() for part in identity])
+        self._identity = program.plain_identity
         self._parameters: Any = None
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)

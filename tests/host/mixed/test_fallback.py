@@ -269,3 +269,20 @@ def test_checkpoints_of_devices_and_of_agents_are_not_confused(line: gp.Graph, t
         gp.run(line, DISTANCES, device="cpu", checkpoint=gp.Checkpoint(file, "texts"), resume=True)
     again = gp.run(line, LONGEST, checkpoint=gp.Checkpoint(file, "texts"), resume=True)
     assert (again.status, again.supersteps) == ("completed", gp.run(line, LONGEST).supersteps)
+
+
+def test_the_identity_of_a_tuple_keeps_the_types_of_its_fields() -> None:
+    """In an array of both fields, the largest int64 would become a float."""
+    program = gp.VertexProgram(
+        value={"count": np.int64, "cost": np.float64},
+        init=lambda ctx: (0, 0.0),
+        message=lambda value, ctx: (ctx.vertex, 0.5),
+        combine="min",
+        apply=lambda value, incoming, ctx: incoming,
+        active="always",
+    )
+    edge = gp.Graph.from_edgelist([0], [1], directed=True)
+    found, expected = (
+        gp.run(edge, program, device=device, max_supersteps=2).to_dict() for device in ("agents", "python")
+    )
+    assert found == expected == {0: (np.iinfo(np.int64).max, np.inf), 1: (0, 0.5)}
