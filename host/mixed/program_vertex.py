@@ -37,7 +37,9 @@ class ProgramVertex:
         self._ids = graph.ids
         self._in_degrees, self._out_degrees = graph.in_degrees, graph.out_degrees
         self._always, self._is_data = declared.active == "always", not declared.is_numeric
-        self._parameters = dict(zip((name for name, _ in program.parameters), parameters, strict=True))
+        names = (name for name, _ in program.parameters)
+        values = (one.item() for one in parameters)
+        self._parameters = named_numbers("Parameters", dict(zip(names, values, strict=True)))
         self._identity = program.plain_identity
 
     @cached_property
@@ -63,9 +65,8 @@ class ProgramVertex:
         aggregated = named_numbers(
             "Aggregated", {name: agent.aggregated(name) for name, *_ in self._program.aggregates}
         )
-        parameters = named_numbers("Parameters", {name: one.item() for name, one in self._parameters.items()})
         degrees = int(self._out_degrees[v]), int(self._in_degrees[v])
-        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, parameters)
+        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, self._parameters)
 
     def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
         return self._functions[role](ctx.vertex, ctx.superstep, *arguments)
