@@ -70,7 +70,7 @@ class CheckedState(CpuState):
     def _checked(self, superstep: int, run: Callable[[], Result], repeat: Callable[[PythonState], Result]) -> Result:
         """Run a superstep; if it fails, repeat it in Python, which raises an error that names the vertex."""
         values, frontier = [array.copy() for array in self.values], self.frontier.copy()
-        aggregates = tuple(array.copy() for array in self.aggregates)
+        aggregates, posted = tuple(array.copy() for array in self.aggregates), self.posted
         try:
             return run()
         except NumbaError:
@@ -80,7 +80,7 @@ class CheckedState(CpuState):
         twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
         twin.set_parameters(self._parameter_values)
         twin.attach(values, frontier)
-        twin.context_arrays, twin._given = aggregates, self._given
+        twin.context_arrays, twin._given, twin.posted = aggregates, self._given, posted
         repeat(twin)
         raise ProgramError(
             f"a function fails in superstep {superstep} in compiled code ({type(failure).__name__}: {failure}), but "

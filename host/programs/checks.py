@@ -56,7 +56,7 @@ class ProgramChecks:
         dtypes = self._check_aggregators(contributions, _numba_type(self._value))
         results = {"init": self._value, "message": self._message, "combine": self._message, "apply": self._value}
         kinds = self.argument_types(dtypes)
-        for role in ("init", "message", "combine", "apply", "receives", "active", "initially_active"):
+        for role in ("init", "message", "combine", "apply", "receives", "active", "wake", "initially_active"):
             if role in device:
                 _check(device[role], role, kinds[role], results.get(role, BOOL))
         if self._note is not None:
@@ -75,6 +75,7 @@ class ProgramChecks:
             "apply": (value, message, context),
             "receives": (value, context),
             "active": (value, value, context),
+            "wake": (value, value, context),
             "aggregator": (value, value, context),
         }
 

@@ -137,9 +137,9 @@ def _is_chained(program: VertexProgram, functions: Functions) -> bool:
     """Whether a superstep needs no more than the vertices that send or receive: not if every vertex applies.
 
     Aggregates are folded in the order of the vertices, which a queue does not keep, and a function that raises ends its
-    superstep.
+    superstep; agents that wake are computed before the next one.
     """
-    is_plain = not (functions.aggregators or functions.records or functions.message.is_tuple)
+    is_plain = not (functions.aggregators or functions.records or functions.message.is_tuple or functions.wake)
     return is_plain and program.active != "always"
 
 
@@ -193,6 +193,7 @@ def _compile(
         apply=one["apply"],
         receives=one.get("receives"),
         is_active=one.get("active"),
+        wake=one.get("wake"),
         aggregators=tuple(aggregators),
         parameters=_parameters(program),
         ascending=program.ascending,
@@ -223,6 +224,8 @@ def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[d
         plain["receives"] = program.receives
     if callable(program.active):
         plain["active"] = program.active
+    if program.wake is not None:
+        plain["wake"] = program.wake
     if program.initially_active is not None:
         plain["initially_active"] = program.initially_active
     contributions = {name: device_function(one.function, jit) for name, one in program.aggregators.items()}
@@ -243,6 +246,8 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
         fingerprint.add("receives", program.receives)
     if program.ascending:
         fingerprint.add("ascending")
+    if program.wake is not None:
+        fingerprint.add("wake", program.wake)
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
     for name, aggregator in program.aggregators.items():

@@ -94,6 +94,7 @@ class CpuState(ProgramState):
         self._totals: tuple[Array, ...] = ()
         self.partitions = [CpuPartition(partition, program) for partition in partitions]
         starts = program.identity if program.message.is_tuple else (program.identity,)
+        touched = np.zeros_like(self._everywhere)
         self._use(
             VertexArrays(
                 out_degrees,
@@ -103,7 +104,8 @@ class CpuState(ProgramState):
                 inbox=tuple(
                     np.full(n, start, dtype) for start, dtype in zip(starts, program.message.dtypes, strict=True)
                 ),
-                touched=np.zeros_like(self._everywhere),
+                touched=touched,
+                woken=touched if program.declaration.wake is None else np.zeros_like(self._everywhere),
             )
         )
 
@@ -131,6 +133,7 @@ class CpuState(ProgramState):
             seen = [np.array([total]) for total in totals]
             self._totals = (*seen, *self.context_arrays[len(totals) :])
         (self._push if direction == "push" else self._pull)(superstep - 1, activity)
+        self._deliver_posted()
         for array, total in zip(self.aggregates, totals, strict=True):
             array[0] = total
         self._apply(superstep)
@@ -207,6 +210,14 @@ class CpuState(ProgramState):
         origin, own = (None, self.vertices) if owner is None else (owner.partition.first, owner.vertices)
         self._device.launch(self._program.slot, len(rows), rows, mirrors, origin, own.inbox)
 
+    def _deliver_posted(self) -> None:
+        """Deliver the messages that were posted, after those of the edges."""
+        posted = self.take_posted()
+        if posted is not None:
+            self.deliver(posted.vertices, posted.messages)
+            words, bits = _words_of(posted.vertices)
+            self.vertices.touched[words] |= bits
+
     def _apply(self, superstep: int) -> None:
         """Deliver: vertices with messages apply them and decide whether they are active."""
         if self._always:
@@ -218,7 +229,7 @@ class CpuState(ProgramState):
             self._device.launch(
                 *(self._program.apply, blocks, part.partition.first, self._n, own.out_degrees, own.in_degrees),
                 *(superstep, self.context_arrays, own.inbox, own.touched, own.values, own.frontier),
-                *(part.counts, part.partials),
+                *(own.woken, part.counts, part.partials),
                 chunk=_block_chunk(blocks),
             )
 

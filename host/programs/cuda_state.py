@@ -18,6 +18,14 @@ from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_
 from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
+from gpu_pregel.host.programs.cuda_arrays import (
+    CudaPartition,
+    list_bitmap,
+    make_array,
+    read_elements,
+    upload_messages,
+    write_elements,
+)
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
@@ -43,17 +51,6 @@ _BATCH_EDGES = 1 << 16
 """With at most this many active edges launching takes longer than running, so supersteps are launched together."""
 _ALONE_EDGES = 1 << 9
 """With at most this many active edges one block takes less time than a barrier of all blocks."""
-
-
-class CudaPartition(PartitionState):
-    """The state of one partition on a CUDA device, with the device's copies of its edges."""
-
-    def __init__(self, partition: Partition, graph: DeviceGraph) -> None:
-        super().__init__(partition)
-        self.out_edges = graph.edges(partition.out_edges, HUB_EDGES, sparse=True)
-        self.in_edges = graph.edges(partition.in_edges, HUB_EDGES, sparse=False)
-        self.pieces: tuple[Any, ...] = ()
-        """Messages of the pieces of long rows."""
 
 
 class CudaState(ProgramState):
@@ -123,14 +120,14 @@ class CudaState(ProgramState):
         try:
             degrees = (graph.offsets(out_degrees), graph.offsets(in_degrees))
             self.partitions = [CudaPartition(one, graph) for one in partitions]
-            made = {name: tuple(_array(device, *one) for one in arrays) for name, arrays in sizes.items()}
+            made = {name: tuple(make_array(device, *one) for one in arrays) for name, arrays in sizes.items()}
         except NotEnoughMemoryError:
             device.trim()
             raise
         for k, part in enumerate(self.partitions):
             part.pieces = made[f"pieces{k}"]
-        frontier, touched = made["bitmaps"]
-        self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched))
+        frontier, touched, woken = (*made["bitmaps"], made["bitmaps"][1])[:3]
+        self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched, woken))
         self._signals, self._partials = made["signals"], made["partials"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
         self._failures, self._rows_read, self._parameter_values = failures, 0, ()
@@ -140,6 +137,7 @@ class CudaState(ProgramState):
         self._can_chain = bool(program.chain) and exchange.shares_memory and partitions[0].is_whole
         self._queue, self._received = made["queues"]
         (self._chain_state,), (self._chain_control,) = made["chain state"], made["chain control"]
+        self._woken = made["woken"]
         self._is_queued = False
         """Whether the queue has the active vertices, as well as the frontier."""
 
@@ -149,14 +147,14 @@ class CudaState(ProgramState):
         ``pieces`` has the number of pieces of long rows of each partition.
         """
         program, n, width = self._program, self._n, self._width
-        words = 2 * -(-n // 64)
+        words, has_wake = 2 * -(-n // 64), program.declaration.wake is not None
         inboxes = inbox_dtypes(program.message)
         starts = program.identity if program.message.is_tuple else (program.identity,)
         signals = () if program.signal is None else program.message.dtypes
         folded = [(1, dtype, start) for _, dtype, start in program.aggregates]
         return {
             "values": [(n, dtype, None) for dtype in program.value.dtypes],
-            "bitmaps": [(words, np.uint32, None), (words, np.uint32, 0)],
+            "bitmaps": [(words, np.uint32, None), *[(words, np.uint32, 0)] * (1 + has_wake)],
             "inbox": [(n, dtype, start) for start, dtype in zip(starts, inboxes, strict=True)],
             "signals": [(n, dtype, None) for dtype in signals],
             **{f"pieces{k}": [(max(1, count), dtype, None) for dtype in inboxes] for k, count in enumerate(pieces)},
@@ -168,6 +166,7 @@ class CudaState(ProgramState):
             "queues": [(min(n, _BATCH_EDGES), np.uint32, None)] * 2,
             "chain state": [(STATE_LENGTH, np.int64, 0)],
             "chain control": [(ROW + CHAIN * FIGURES, np.int64, 0)],
+            "woken": [(n, np.uint32, None)] if has_wake else [],
             "no weights": [(1, np.float32, 0)],
             "no rows": [(0, np.uint32, None)],
         }
@@ -176,6 +175,11 @@ class CudaState(ProgramState):
         """Use these values, and this frontier of the host, instead of the state's own."""
         self._is_queued = False
         super().attach(values, frontier)
+
+    def activate(self, vertices: Array, flags: Array) -> None:
+        """Add some vertices to the frontier, or remove them where the flag is false."""
+        self._is_queued = False
+        super().activate(vertices, flags)
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
@@ -201,7 +205,7 @@ class CudaState(ProgramState):
         """Run a superstep in which the active vertices send, and up to ``limit`` while a small frontier pushes."""
         if self._n == 0:
             return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
-        is_chain = direction == "push" and self._is_small(activity)
+        is_chain = direction == "push" and self.posted is None and self._is_small(activity)
         if is_chain:
             steps = self._chain(superstep, activity, min(limit, CHAIN))
             if steps:
@@ -209,6 +213,7 @@ class CudaState(ProgramState):
         self._is_queued = False
         if direction == "pull":
             self._pull(superstep - 1, activity)
+            self._deliver_posted()
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
             return self._read_figures(superstep, 1)
         batch = 1
@@ -216,7 +221,8 @@ class CudaState(ProgramState):
             batch = min(limit, _WIDE_BATCH if self._can_chain else BATCH)
         for k in range(batch):
             self._push(superstep - 1 + k, k)
-            self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
+            has_posted = self._deliver_posted()
+            self._apply(superstep + k, k, dense=self._always or has_posted, edge_limit=self._push_limit)
         return self._read_figures(superstep, batch)
 
     def _is_small(self, activity: Activity) -> bool:
@@ -306,14 +312,35 @@ class CudaState(ProgramState):
         hubs, firsts = upload((rows - first).astype(np.uint32)), upload(np.arange(count + 1, dtype=np.uint32))
         self._launch(self._program.slot, count, hubs, firsts, mirrors, own.inbox)
 
+    def _deliver_posted(self) -> bool:
+        """Deliver the messages that were posted, after those of the edges; return whether there were any."""
+        posted = self.take_posted()
+        if posted is None:
+            return False
+        self.deliver(posted.vertices, upload_messages(self._device, posted, self._program.message))
+        return True
+
+    def woken(self) -> Array:
+        """Return the vertices that woke agents in the last superstep, in ascending order; the device lists them."""
+        if self._n == 0:
+            return np.zeros(0, np.int64)
+        own, (found,) = self.vertices, self._woken
+        return list_bitmap(self._device, own.woken, own.out_degrees, found, self._chain_state)
+
     def _apply(self, superstep: int, row: int, *, dense: bool, edge_limit: int) -> None:
         """Deliver: vertices with messages apply them; the figures are written to row ``row`` of ``control``."""
         own = self.vertices
         self._launch(
             *(self._program.apply, self._tiles * BLOCK, dense, superstep, row, edge_limit),
             *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, own.touched),
-            *(own.values, own.frontier, self._counts, self._partials, self._control),
+            *(own.values, own.frontier, own.woken, self._counts, self._partials, self._control),
         )
+
+    def _read(self, array: Any, places: Array) -> Array:
+        return read_elements(self._device, array, places)
+
+    def _write(self, array: Any, places: Array, values: Array) -> None:
+        write_elements(self._device, array, places, values)
 
     def _launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         with explaining_compilation(self._device.name):
@@ -374,10 +401,6 @@ class CudaState(ProgramState):
         """Restore the state from a snapshot and the totals beside it, instead of :meth:`initialise`."""
         super().restore(arrays)
         self._totals = self._restored_aggregates("total", arrays)
-
-
-def _array(device: Device, size: int, dtype: Any, start: Any) -> Any:
-    return device.empty(size, dtype) if start is None else device.full(size, start, dtype)
 
 
 def _of_bits(bits: Any, dtype: np.dtype[Any]) -> Any:

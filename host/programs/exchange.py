@@ -32,6 +32,8 @@ class VertexArrays(NamedTuple):
         The combined message of each vertex; the combiner's identity if the vertex has no message.
     touched : array of words
         A bitmap of the vertices that may have a message.
+    woken : array of words
+        A bitmap of the vertices that woke agents in the last superstep; ``touched`` if the program has no ``wake``.
     """
 
     out_degrees: Any
@@ -40,6 +42,7 @@ class VertexArrays(NamedTuple):
     frontier: Any
     inbox: tuple[Any, ...]
     touched: Any
+    woken: Any
 
     def cut(self, first: int, last: int, word_bits: int) -> VertexArrays:
         """Return views of the vertices from ``first``, the first of a word, to ``last - 1``."""
@@ -51,6 +54,7 @@ class VertexArrays(NamedTuple):
             None if self.frontier is None else self.frontier[words],
             tuple(array[first:last] for array in self.inbox),
             self.touched[words],
+            self.woken[words],
         )
 
 

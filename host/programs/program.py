@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -181,6 +181,11 @@ class VertexProgram:
         return not any(is_data(one) for one in (self.value, self.message_type))
 
     @property
+    def wake(self) -> Callable[[Any, Any, VertexContext], Any] | None:
+        """``wake(old, new, ctx)``: whether a vertex that has applied a message wakes an agent; None without agents."""
+        return None
+
+    @property
     def declared_parameters(self) -> tuple[Parameter, ...]:
         """The names, dtypes and defaults of the parameters."""
         return declare_parameters(self.parameters)
@@ -199,6 +204,28 @@ class VertexProgram:
     def sends_per_edge(self) -> bool:
         """Whether ``message`` is called once per edge, with the edge's weight."""
         return _positional(self.message) == 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class WakingProgram(VertexProgram):
+    """A program whose vertices wake agents; made by :func:`with_wake`."""
+
+    wakes: Callable[[Any, Any, VertexContext], Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_function("wake", self.wakes, (3,), "(old, new, ctx)")
+
+    @property
+    def wake(self) -> Callable[[Any, Any, VertexContext], Any]:
+        """``wake(old, new, ctx)``: whether a vertex that has applied a message wakes an agent."""
+        return self.wakes
+
+
+def with_wake(program: VertexProgram, wake: Callable[[Any, Any, VertexContext], Any]) -> WakingProgram:
+    """Return a program whose vertices also call ``wake``."""
+    own = {one.name: getattr(program, one.name) for one in fields(VertexProgram)}
+    return WakingProgram(**own, wakes=wake)
 
 
 def _positional(function: Callable[..., Any]) -> int | None:

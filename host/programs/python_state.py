@@ -121,6 +121,7 @@ def user_functions(program: InterpretedProgram, id_of: Callable[[int], Any]) -> 
         "combine": (combine, program.message),
         "apply": (declared.apply, program.value),
         "active": (declared.active if callable(declared.active) else None, BOOL),
+        "wake": (declared.wake, BOOL),
     }
     for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
         roles[f"aggregator {name!r}"] = declared.aggregators[name].function, _one(dtype)
@@ -155,9 +156,12 @@ class PythonState(ProgramState):
         self._functions = user_functions(program, self._id_of)
         self._identity = program.plain_identity
         self._parameters: Any = None
+        self._woken: list[int] = []
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
-        self._use(VertexArrays(graph.out_degrees, graph.in_degrees, values, np.zeros_like(full_bitmap(n)), (), None))
+        self._use(
+            VertexArrays(graph.out_degrees, graph.in_degrees, values, np.zeros_like(full_bitmap(n)), (), None, None)
+        )
 
     def _id_of(self, vertex: int) -> Any:
         return self._graph.to_ids(np.array([vertex])).tolist()[0]
@@ -238,6 +242,7 @@ class PythonState(ProgramState):
             return bool(self._call("receives", ctx, self._value(v), ctx))
 
         inbox: dict[int, Any] = {}
+        combine = self._functions["combine"]
         for u in self._active():
             row = range(edges.begins[u], edges.ends[u])
             if not row:
@@ -251,13 +256,19 @@ class PythonState(ProgramState):
                 if per_edge:
                     weight = 1.0 if edges.weights is None else edges.weights[e].item()
                     message = self._call("message", ctx, value, weight, ctx)
-                combine, before = self._functions["combine"], inbox.get(v, self._identity)
-                inbox[v] = combine(v, superstep + 1, before, message)
+                inbox[v] = combine(v, superstep + 1, inbox.get(v, self._identity), message)
+        posted = self.take_posted()
+        if posted is not None:
+            for v, *parts in zip(posted.vertices.tolist(), *(one.tolist() for one in posted.messages), strict=True):
+                if accepts(v):
+                    message = self._program.message.pack(parts)
+                    inbox[v] = combine(v, superstep + 1, inbox.get(v, self._identity), message)
         return inbox
 
     def _apply(self, superstep: int, inbox: dict[int, Any], seen: tuple[Any, ...]) -> SuperstepFigures:
         """Deliver: vertices with messages apply them and decide whether they are active."""
         sums, active, applied = [start.item() for _, _, start in self._program.aggregates], [], 0
+        self._woken = []
         for v in range(self._n) if self._always else sorted(inbox):
             incoming = inbox.get(v, self._identity)
             if incoming == self._identity and not self._always:
@@ -270,11 +281,17 @@ class PythonState(ProgramState):
                 is_active = self._call("active", ctx, old, new, ctx)
             if is_active:
                 active.append(v)
+            if "wake" in self._functions and self._call("wake", ctx, old, new, ctx):
+                self._woken.append(v)
             for k, (name, *_) in enumerate(self._program.aggregates):
                 term = self._call(f"aggregator {name!r}", ctx, old, new, ctx)
                 sums[k] = self._call(f"combine of aggregator {name!r}", ctx, sums[k], term)
         totals = tuple(dtype.type(total) for total, (_, dtype, _) in zip(sums, self._program.aggregates, strict=True))
         return SuperstepFigures(self._activate(active), applied, totals)
+
+    def woken(self) -> Array:
+        """Return the vertices that woke agents in the last superstep, in ascending order."""
+        return np.array(self._woken, np.int64)
 
     def repeat(self, role: str, v: int, superstep: int, seen: tuple[Any, ...], message: tuple[Any, ...]) -> None:
         """Call the functions of a vertex in a superstep from the first to that of a role, as one of them raised.
@@ -291,7 +308,7 @@ class PythonState(ProgramState):
                 self._send_from(v, old, self._context(v, superstep - 1, seen))
             elif role != "combine":  # nobody knows which messages were combined
                 new = self._call("apply", ctx, old, self._program.message.pack(message), ctx)
-                for name in ("active", *(f"aggregator {name!r}" for name, *_ in self._program.aggregates)):
+                for name in ("active", "wake", *(f"aggregator {name!r}" for name, *_ in self._program.aggregates)):
                     if name in self._functions:
                         self._call(name, ctx, old, new, ctx)
 

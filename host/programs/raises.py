@@ -46,6 +46,7 @@ def raising_roles(functions: Functions, kinds: Kinds, digest: str | None) -> fro
         "apply": functions.apply,
         "receives": functions.receives,
         "active": functions.is_active,
+        "wake": functions.wake,
     }
 
     def find() -> list[str]:

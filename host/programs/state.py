@@ -33,6 +33,21 @@ class SuperstepFigures(NamedTuple):
     totals: tuple[Any, ...]
 
 
+class Posted(NamedTuple):
+    """Messages from outside the graph's edges: at most one for each vertex, on the host.
+
+    Attributes
+    ----------
+    vertices : int64[k]
+        In ascending order.
+    messages : tuple of arrays[k]
+        One array per field.
+    """
+
+    vertices: Array
+    messages: tuple[Array, ...]
+
+
 class ProgramState(ABC):
     """Values, frontier and messages of a run on one device, and the phases of a superstep.
 
@@ -83,6 +98,8 @@ class ProgramState(ABC):
         self._n, self._word = num_vertices, np.dtype(word)
         self._given = (False, False)
         """Whether superstep 0 takes the values, and the frontier, as they are."""
+        self.posted: Posted | None = None
+        """Messages that the next superstep delivers besides those along edges."""
         edges = partitions[0].out_edges
         weight = edges.weights.itemsize if edges.weights is not None and program.per_edge else 0
         self._traffic = Traffic(
@@ -112,6 +129,57 @@ class ProgramState(ABC):
     @abstractmethod
     def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
         """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""
+
+    # Single vertices, for agents beside the program.
+
+    def woken(self) -> Array:
+        """Return the vertices, int64, that woke agents in the last superstep, in ascending order."""
+        woken: Array = self.vertices.woken
+        words = np.flatnonzero(woken)
+        bits: Array = np.unpackbits(woken[words].astype("<u8").view(np.uint8), bitorder="little")
+        rows, places = np.nonzero(bits.reshape(-1, 64))
+        found: Array = words[rows] * 64 + places
+        return found
+
+    def gather(self, vertices: Array) -> tuple[Array, ...]:
+        """Return the values of some vertices on the host: one array per field."""
+        return tuple(self._read(array, vertices) for array in self.values)
+
+    def scatter(self, vertices: Array, columns: Sequence[Array]) -> None:
+        """Set the values of some vertices, each of which occurs once, from one array per field."""
+        for array, column in zip(self.values, columns, strict=True):
+            self._write(array, vertices, column)
+
+    def is_active(self, vertices: Array) -> Array:
+        """Return which of some vertices are in the frontier."""
+        size = 8 * self._word.itemsize
+        words = self._read(self.frontier, vertices // size)
+        found: Array = (words >> (vertices % size).astype(self._word)) & self._word.type(1)
+        return found.astype(bool)
+
+    def activate(self, vertices: Array, flags: Array) -> None:
+        """Add some vertices, each of which occurs once, to the frontier, or remove them where the flag is false."""
+        size = 8 * self._word.itemsize
+        words, rows = np.unique(vertices // size, return_inverse=True)
+        bits = self._word.type(1) << (vertices % size).astype(self._word)
+        frontier = self._read(self.frontier, words)
+        np.bitwise_or.at(frontier, rows[flags], bits[flags])
+        np.bitwise_and.at(frontier, rows[~flags], ~bits[~flags])
+        self._write(self.frontier, words, frontier)
+
+    def _read(self, array: Any, places: Array) -> Array:
+        """Return the elements of an array of the state at some places, as a copy on the host."""
+        found: Array = array[places]
+        return found
+
+    def _write(self, array: Any, places: Array, values: Array) -> None:
+        """Set the elements of an array of the state at some places, which differ."""
+        array[places] = values
+
+    def take_posted(self) -> Posted | None:
+        """Return the posted messages, which the superstep that is running delivers."""
+        posted, self.posted = self.posted, None
+        return posted
 
     @property
     def values(self) -> tuple[Any, ...]:

@@ -59,17 +59,23 @@ def make_change(jit: Jit, functions: Functions, bits_of_float: Any, *, always: b
 
 
 def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any, *, always: bool) -> Any:
-    """``update(values, v, message, ctx, sums)``: apply a message; whether v is active, and the aggregates with v's."""
+    """``update(values, v, message, ctx, sums)``: apply a message.
+
+    Returns whether v is active, whether it wakes an agent, and the aggregates with v's.
+    """
+    wake: Any = functions.wake
+    wakes_none = wake is None
     get, put = make_get(jit, functions.value), make_put(jit, functions.value)
     change = make_change(jit, functions, bits_of_float, always=always)
 
     def update(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
         old = get(values, v)
         active, new = change(old, message, ctx)
+        wakes = False if wakes_none else wake(old, new, ctx) != 0
         sums = fold(sums, old, new, ctx)
         # Last, so that a function that raises leaves the old value.
         put(values, v, new)
-        return active, sums
+        return active, wakes, sums
 
     return jit(update)
 

@@ -347,7 +347,7 @@ def _make_receive(functions: Functions) -> Any:
                 has_message, message = take_message(inbox, v)
                 if has_message:
                     ctx = context(v, superstep, len(out_degrees), out_degrees[v], in_degrees[v], parameters)
-                    is_active, sums = update(values, v, message, ctx, sums)
+                    is_active, _, sums = update(values, v, message, ctx, sums)
                     if is_active:
                         edges += ctx.out_degree
                         if ctx.out_degree > HUB_EDGES:

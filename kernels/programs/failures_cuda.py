@@ -15,7 +15,7 @@ from gpu_pregel.kernels.library.atomics_cuda import fetch_and_max, fetch_and_uma
 from gpu_pregel.kernels.library.attempts_cuda import EXCEPTIONS
 from gpu_pregel.kernels.library.jit_cuda import device
 
-ROLES = ("active", "apply", "combine", "message", "receives", "initially_active", "init")
+ROLES = ("wake", "active", "apply", "combine", "message", "receives", "initially_active", "init")
 """Roles by number - 128, aggregators have smaller ones; of one vertex the function called first has the largest."""
 SENDING = np.int64(1 << 62)
 """Words from here on are those of messages, after which nothing is applied."""

@@ -123,6 +123,8 @@ class Functions:
     receives: Callable[..., Any] | None
     """``receives(value, ctx)``, or None if every vertex takes messages."""
     is_active: Callable[..., Any] | None
+    wake: Callable[..., Any] | None
+    """``wake(old, new, ctx)``: whether a vertex that has applied wakes an agent; None in runs without agents."""
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
     parameters: Parameters

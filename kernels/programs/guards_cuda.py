@@ -21,7 +21,7 @@ _PLAIN = (
     "    plain = VertexContext(ctx.vertex, ctx.superstep, ctx.num_vertices, ctx.out_degree, ctx.in_degree, "
     "ctx.aggregated, ctx.parameters)\n"
 )
-_APPLYING = frozenset({"apply", "active", "aggregator"})
+_APPLYING = frozenset({"apply", "active", "wake", "aggregator"})
 """Functions whose failure ends the update of their vertex; the results of others are zero."""
 
 
@@ -43,6 +43,7 @@ def with_guards(functions: Functions, raising: Collection[str]) -> Functions:
         apply=guard(functions.apply, "apply", "old, message, ctx"),
         receives=guard(functions.receives, "receives", "value, ctx"),
         is_active=guard(functions.is_active, "active", "old, new, ctx"),
+        wake=guard(functions.wake, "wake", "old, new, ctx"),
         aggregators=tuple(
             (name, guard(function, "aggregator", "old, new, ctx", k), *rest)
             for k, (name, function, *rest) in enumerate(functions.aggregators)
@@ -113,14 +114,14 @@ def make_update_or_fail(functions: Functions, update: Any) -> Any:
     """``update_or_fail(values, v, message, ctx, sums)``: as ``update``, and whether it failed and changed nothing."""
 
     def always_updates(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
-        is_active, sums = update(values, v, message, ctx, sums)
-        return is_active, sums, False
+        is_active, wakes, sums = update(values, v, message, ctx, sums)
+        return is_active, wakes, sums, False
 
     def may_fail(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
-        (is_active, new_sums), status = attempt(update, (values, v, message, ctx, sums))
+        (is_active, wakes, new_sums), status = attempt(update, (values, v, message, ctx, sums))
         if status != 0:
-            return False, sums, True
-        return is_active, new_sums, False
+            return False, False, sums, True
+        return is_active, wakes, new_sums, False
 
     return device(may_fail if functions.records else always_updates)
 

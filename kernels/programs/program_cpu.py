@@ -100,7 +100,11 @@ def make_signal(functions: Functions) -> Any:
 
 
 def make_apply(functions: Functions, *, always: bool) -> Any:
-    """Every vertex of ``touched`` that has a message applies it; sets the frontier, clears inbox and ``touched``."""
+    """Every vertex of ``touched`` that has a message applies it; sets the frontier, clears inbox and ``touched``.
+
+    With ``wake``, ``woken`` gets the vertices that wake agents; without it, the array is not used.
+    """
+    has_wake = functions.wake is not None
     take_message = make_take_message(device, functions, always=always)
     begin_folding, fold, finish_folding = make_folding(device, functions.aggregators)
     update = make_update(device, functions, fold, bits_of_float, always=always)
@@ -118,6 +122,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
         touched: Any,
         values: Any,
         frontier: Any,
+        woken: Any,
         counts: Any,
         partials: Any,
     ) -> None:
@@ -133,6 +138,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                     candidates = touched[word]
                     touched[word] = np.uint64(0)
                     bits = np.uint64(0)
+                    woken_bits = np.uint64(0)
                     while candidates != np.uint64(0):
                         v = word * WORD_BITS + trailing_zeros(candidates)
                         candidates &= candidates - np.uint64(1)
@@ -142,12 +148,16 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                             has_message, message = accept(values, v, message, ctx)
                         if has_message:
                             applied += 1
-                            is_active, sums = update(values, v, message, ctx, sums)
+                            is_active, wakes, sums = update(values, v, message, ctx, sums)
+                            if wakes:
+                                woken_bits |= bit(v)
                             if is_active:
                                 bits |= bit(v)
                                 active += 1
                                 edges += ctx.out_degree
                     frontier[word] = bits
+                    if has_wake:
+                        woken[word] = woken_bits
                 counts[block, 0] = active
                 counts[block, 1] = edges
                 counts[block, 2] = applied

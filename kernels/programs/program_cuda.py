@@ -126,8 +126,10 @@ def make_signal(functions: Functions, arrays: ArrayTypes) -> Kernel:
 def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Kernel:
     """Every vertex with a message applies it; sets the frontier, clears inbox and ``touched``.
 
-    After a pull (``dense``) any vertex may have a message; after a push only those of ``touched``.
+    After a pull (``dense``) any vertex may have a message; after a push only those of ``touched``. With ``wake``,
+    ``woken`` gets the vertices that wake agents; without it, the array is not used.
     """
+    has_wake = functions.wake is not None
     start, fold, finish = make_finish(functions.aggregators)
     # Without ``always``: most inboxes that hold no message need not be written.
     take_message = make_take_message(device, functions, always=False)
@@ -138,7 +140,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
     @kernel(
         *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
         *(arrays.aggregates, arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
-        *(arrays.control, arrays.partials, arrays.control),
+        *(arrays.vertices, arrays.control, arrays.partials, arrays.control),
     )
     def apply_messages(
         dense: Any,
@@ -153,6 +155,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
         touched: Any,
         values: Any,
         frontier: Any,
+        woken: Any,
         counts: Any,
         partials: Any,
         control: Any,
@@ -169,7 +172,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
         first, last = _tiles(n)
         for tile in range(first, last):
             v = np.uint32(np.uint32(tile) * np.uint32(BLOCK) + np.uint32(cuda.threadIdx.x))
-            has_message, is_active = False, False
+            has_message, is_active, wakes = False, False, False
             if v < n and (dense or get_bit(touched, v)):
                 has_message, message = take_message(inbox, v)
                 has_message = has_message or always
@@ -177,7 +180,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                     ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
                     has_message, message = accept(values, v, message, ctx)
                 if has_message:
-                    is_active, sums, has_failed = update(values, v, message, ctx, sums)
+                    is_active, wakes, sums, has_failed = update(values, v, message, ctx, sums)
                     if has_failed:
                         # The host repeats the call.
                         put(inbox, v, message)
@@ -185,6 +188,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                         edges += ctx.out_degree
             bits = np.uint32(cuda.ballot_sync(ALL, is_active))
             applied_bits = np.uint32(cuda.ballot_sync(ALL, has_message))
+            woken_bits = np.uint32(cuda.ballot_sync(ALL, wakes)) if has_wake else np.uint32(0)
             cuda.syncwarp()
             word = np.uint32(v >> np.uint32(5))
             if lane == np.uint32(0):
@@ -193,6 +197,8 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                 if word < np.uint32(len(frontier)):
                     frontier[word] = bits
                     touched[word] = 0
+                    if has_wake:
+                        woken[word] = woken_bits
         finish(active, edges, applied, sums, row, edge_limit, seen, totals, counts, partials, control)
 
     return apply_messages

@@ -1,0 +1,40 @@
+"""Kernels that read and write single elements of an array on CUDA, whatever its dtype: as unsigned integers."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.jit_cuda import Kernel, kernel
+
+
+@functools.cache
+def make_gather(size: int) -> Kernel:
+    """``gather(array, places, found)``: copy the elements at ``places``; each has ``size`` bytes."""
+    elements = numba.from_dtype(np.dtype(f"u{size}"))[::1]
+
+    @kernel(elements, types.uint32[::1], elements)
+    def gather(array: Any, places: Any, found: Any) -> None:
+        i = np.uint32(cuda.grid(1))
+        if i < np.uint32(len(places)):
+            found[i] = array[places[i]]
+
+    return gather
+
+
+@functools.cache
+def make_scatter(size: int) -> Kernel:
+    """``scatter(array, places, given)``: set the elements at ``places``, which differ; each has ``size`` bytes."""
+    elements = numba.from_dtype(np.dtype(f"u{size}"))[::1]
+
+    @kernel(elements, types.uint32[::1], elements)
+    def scatter(array: Any, places: Any, given: Any) -> None:
+        i = np.uint32(cuda.grid(1))
+        if i < np.uint32(len(places)):
+            array[places[i]] = given[i]
+
+    return scatter
