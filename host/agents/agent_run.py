@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
@@ -31,7 +31,7 @@ from gpu_pregel.host.agents.timers import due_timers
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
-from gpu_pregel.host.superstep.master import ENDED, Master
+from gpu_pregel.host.superstep.master import ENDED, Master, Policy
 from gpu_pregel.host.superstep.trace import Trace
 
 FEW = 1000
@@ -64,7 +64,13 @@ class AgentRun:
     {'a': 42}
     """
 
-    def __init__(self, options: RunOptions, recovered: RecoveredRun) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        recovered: RecoveredRun,
+        beside: Callable[[AgentPolicy], Policy[Any, Any, Any]] | None = None,
+    ) -> None:
+        """``beside`` returns the policy of a run in which other vertices are computed beside the agents."""
         self.run_id, self._branch, self._options = recovered.run_id, recovered.branch, options
         self._stepping = threading.Lock()
         journal = recovered.journal
@@ -83,8 +89,8 @@ class AgentRun:
                     begun=recovered.begun or None,
                     halted=recovered.status == "halted",
                 )
-            self._master = Master(
-                self._policy,
+            self._master: Master[Any, Any, Any] = Master(
+                self._policy if beside is None else beside(self._policy),
                 max_supersteps=options.max_supersteps,
                 observe=self._policy.observe if options.observers else None,
                 journal=journal,

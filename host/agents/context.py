@@ -206,6 +206,10 @@ class Context:
         """Contribute to an aggregate, which all vertices can read in the next superstep."""
         if name not in self._batch.aggregates:
             self._raise_unknown(name)
+        self.contribute(name, value)
+
+    def contribute(self, name: str, value: Any) -> None:
+        """Add data to the record under a name, which need not be that of an aggregate."""
         if type(name) is not str:
             name = str.__str__(name)  # a member of a str enumeration, for example
         self._aggregates.append((name, self._encode(value, f"a contribution to {name!r}", None)))

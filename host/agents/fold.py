@@ -10,6 +10,7 @@ from typing import Any
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.combiners import Reduction
+from gpu_pregel.host.agents.companion import Companion
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.mutations import Refusals, refusal, resolve_mutations
@@ -66,7 +67,9 @@ class AgentChange:
     timers: Timers
 
 
-def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentChange:
+def fold_superstep(
+    state: State, ledger: Ledger, options: RunOptions, companion: Companion | None = None
+) -> AgentChange:
     """Fold a superstep whose vertices have all completed or finally failed; ``state`` is not changed.
 
     Raises ``RefusedError`` if records of vertices cannot be folded.
@@ -76,7 +79,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
     awake, requesting = _find_awake(records)
-    refused: Refusals = {}
+    refused: Refusals = {} if companion is None else companion.find_refusals(records)
     values, aggregates = _fold_aggregates(options, state, records, refused) if options.reductions else ({}, {})
     mutated = NO_CHANGE
     if requesting:
@@ -86,6 +89,8 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
     if refused:
         raise RefusedError(refused)
     count = len(state.vertices)
+    if companion is not None and (created := companion.new_agents(state.vertices.keys())):
+        mutated = Change(mutated.set | created, mutated.halt, mutated.remove)
     if mutated is not NO_CHANGE:
         _apply(mutated, changed, awake)
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)

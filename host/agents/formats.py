@@ -31,6 +31,7 @@ from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.base_writer import Packing
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
+from gpu_pregel.host.superstep.stored_arrays import BlockChange
 
 SCHEMA = 4
 """The version of these formats; since version 3, records may have the difference between two values, and since
@@ -217,6 +218,8 @@ class AgentFormat:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.beside: dict[str, BlockChange] = {}
+        """Changes of arrays beside the agents, which the next commit stores."""
 
     def pack(self, parts: Sequence[Outcome | Part]) -> list[bytes]:
         """Encode parts as segments."""
@@ -237,10 +240,10 @@ class AgentFormat:
         base = pack_state(state_after(self._state, change)) if with_base else None
         segment = Segment.of_parts(parts)
         if _is_small(segment):
-            data = _pack_commit(change, folded.row, segment)
+            data = _pack_commit(change, folded.row, segment, self.beside)
             if len(data) <= _LARGEST_INSIDE:
                 return PackedCommit(data, [], base)
-        return PackedCommit(_pack_commit(change, folded.row, None), segment.pack(), base)
+        return PackedCommit(_pack_commit(change, folded.row, None, self.beside), segment.pack(), base)
 
 
 def _is_small(segment: Segment) -> bool:
@@ -250,15 +253,16 @@ def _is_small(segment: Segment) -> bool:
     return sum([len(record.value or b"") + len(record.outbox) for _, record in segment.records]) <= _LARGEST_INSIDE
 
 
-def _pack_commit(change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
+def _pack_commit(
+    change: AgentChange, row: dict[str, Any], last: Segment | None, beside: dict[str, BlockChange]
+) -> bytes:
     """Encode the contents of a commit besides its segments, and the last segment if one is given."""
     mutated = [
         (vertex, bytes(one.value), list(one.edge_pairs), one.halted) for vertex, one in change.mutated.set.items()
     ]
     columns = None if last is None else last.columns()
-    return encode(
-        (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
-    )
+    parts = (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
+    return encode((*parts, beside) if beside else parts)
 
 
 @dataclass
@@ -274,17 +278,20 @@ class SavedSuperstep:
     removed: list[Id]
     row: dict[str, Any]
     """The row of the trace."""
+    beside: dict[str, BlockChange] = field(default_factory=dict)
+    """Changes of arrays beside the agents."""
     sent: tuple[Records, Inbox] = field(default_factory=lambda: ([], {}), init=False)
     """The records, and the messages from outside, once they have been applied."""
 
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
         """Decode a superstep."""
-        *rest, last = read_columns(commit, (7,), "a commit")
+        columns = read_columns(commit, (7, 8), "a commit")
+        last, *beside = columns[6:]
         unpacked = [Segment.unpack(data) for data in segments]
         if last is not None:
             unpacked.append(Segment.of_columns(last))
-        return cls(step, unpacked, *rest)
+        return cls(step, unpacked, *columns[:6], *beside)
 
     @property
     def needs_inbox(self) -> bool:

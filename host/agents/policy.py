@@ -8,6 +8,7 @@ from collections.abc import Iterable, Set
 from functools import partial
 
 from gpu_pregel.errors import AgentError, CodecError
+from gpu_pregel.host.agents.companion import Companion
 from gpu_pregel.host.agents.decisions import decide
 from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, change_of_partitions, fold_superstep
@@ -64,6 +65,7 @@ class AgentPolicy:
         self._is_partial, self._has_timers = bool(state.failed), bool(state.timers)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
+        self.companion: Companion | None = None
         self._events = EventQueue(options.observers, partition_options.run_id)
         self.observe = self._events.observe
         self._place = Placement(transport)
@@ -82,6 +84,11 @@ class AgentPolicy:
         """Return the committed vertices of a partition, for a replacement worker."""
         return self._place.split_state(self.state.vertices)[partition]
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether another program has begun the next superstep."""
+        return self._begun is not None
+
     def begin(self, superstep: int) -> Start[Ledger]:
         """Return where the run stands; vertices that have messages or have not voted to halt are active."""
         self._events.superstep = superstep
@@ -97,8 +104,13 @@ class AgentPolicy:
     def order(self, superstep: int) -> Ledger:
         """Return a ledger of the active vertices."""
         self._events.superstep = superstep
-        ordered = self._place.sort(self._active, self.state.vertices)
-        self.ledger = Ledger(superstep, ordered, self.state.inbox)
+        active, inbox, companion = self._active, self.state.inbox, self.companion
+        if companion is not None:
+            active = active | companion.due()
+        ordered = self._place.sort(active, self.state.vertices)
+        if companion is not None and ordered:
+            inbox = companion.add_inputs(ordered, inbox)
+        self.ledger = Ledger(superstep, ordered, inbox)
         return self.ledger
 
     # Execute.
@@ -248,7 +260,7 @@ class AgentPolicy:
             return COMMIT
         while (verdict := COMMIT if reports.is_complete() else self._judge_failures(reports, journal)) == COMMIT:
             try:
-                self._folded = fold_superstep(self.state, reports, self._options)
+                self._folded = fold_superstep(self.state, reports, self._options, self.companion)
             except RefusedError as error:
                 self._refuse(reports, error.reasons, journal)
                 if not self._queue.is_empty():

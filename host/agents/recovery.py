@@ -30,6 +30,7 @@ from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
+from gpu_pregel.host.superstep.stored_arrays import apply_changes
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
@@ -55,6 +56,8 @@ class RecoveredRun:
         The rows of the trace.
     base_size, size_since_base : int
         Bytes of the last base, and of the commits since then.
+    blobs : dict of str to bytearray
+        Arrays beside the agents.
     journal : Journal or None
     """
 
@@ -67,6 +70,7 @@ class RecoveredRun:
     rows: list[dict[str, Any]] = field(default_factory=list)
     base_size: int = 0
     size_since_base: int = 0
+    blobs: dict[str, bytearray] = field(default_factory=dict)
     journal: Journal | None = None
 
     def ledger(self) -> Ledger:
@@ -77,7 +81,33 @@ class RecoveredRun:
         return ledger
 
 
-def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
+@dataclass(frozen=True)
+class RunKind:
+    """A kind of runs in a store: of agents alone, or of agents beside numeric vertices.
+
+    Attributes
+    ----------
+    name : str
+    make_format : callable
+        Returns the format of a run's journal from the state of its agents.
+    journal_options : dict
+        Options of its journal.
+    """
+
+    name: str = "agents"
+    make_format: Callable[[State], AgentFormat] = AgentFormat
+    journal_options: dict[str, Any] = field(default_factory=dict)
+
+    def journal(self, lease: Lease, state: State, **options: Any) -> Journal:
+        """Return the journal of a run."""
+        packs = self.make_format(state)
+        return Journal(lease, packs, **{"begin_base": packs.begin_base, **options, **self.journal_options})
+
+
+AGENTS = RunKind()
+
+
+def begin(given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = AGENTS) -> RecoveredRun:
     """Begin a run with new vertices or from checkpoint data, in a store if the options name one."""
     if isinstance(given, bytes):
         if options.store is not None:
@@ -96,7 +126,7 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
         base = pack_state(state)
         claim = options.store.create(
             run_id,
-            "agents",
+            kind.name,
             base,
             owner=owner(),
             lease_seconds=options.lease_seconds,
@@ -104,15 +134,8 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
             meta=RunMetadata.of_options(options).pack(),
             schema=SCHEMA,
         )
-        packs = AgentFormat(state)
-        result.journal = Journal(
-            Lease(options.store, claim),
-            packs,
-            head=-1,
-            base_every=options.base_every,
-            base_size=len(base),
-            begin_base=packs.begin_base,
-        )
+        lease = Lease(options.store, claim)
+        result.journal = kind.journal(lease, state, head=-1, base_every=options.base_every, base_size=len(base))
     return result
 
 
@@ -123,8 +146,13 @@ def _check_limit(where: str, recovered: RecoveredRun, options: RunOptions) -> No
         raise CheckpointError(where, problem)
 
 
-def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover: bool) -> RecoveredRun:
+def begin_from_store(
+    store: Store, run_id: str, options: RunOptions, *, takeover: bool, kind: RunKind = AGENTS
+) -> RecoveredRun:
     """Claim a run in a store and read it."""
+    found = store.run(run_id).kind
+    if found != kind.name:
+        raise ArgumentError(f"run {run_id!r} has {found} vertices: resume it with gp.run")
     claim = claim_run(
         store, run_id, lease_seconds=options.lease_seconds, durability=options.durability, takeover=takeover
     )
@@ -136,11 +164,9 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
     except BaseException:
         store.release(claim)
         raise
-    packs = AgentFormat(result.state)
-    result.journal = Journal(
+    result.journal = kind.journal(
         Lease(store, claim),
-        packs,
-        begin_base=packs.begin_base,
+        result.state,
         head=result.superstep - 1,
         status=result.status,
         base_every=options.base_every,
@@ -192,8 +218,8 @@ def read_held(store: Store, run_id: str) -> Ledger:
 
 
 def check_readable(store: Store, run: RunRow) -> None:
-    """Refuse runs of numeric vertices, and those of other versions."""
-    if run.kind != "agents":
+    """Refuse runs of numeric vertices alone, and those of other versions."""
+    if run.kind == "numeric":
         raise ArgumentError(f"run {run.id!r} has {run.kind} vertices: resume it with gp.run")
     if run.schema not in READABLE_SCHEMAS:
         raise StoreError(
@@ -227,6 +253,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     state: State = reading(saved.base_step, lambda: unpack_state(base))
     status = run.status if saved.step == run.head else "running"
     result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status, base_size=len(base))
+    result.blobs = {name: bytearray(saved.blob(name)) for name in saved.blobs}
     last: SavedSuperstep | None = None
     for commit in saved.commits():
         segments = list(commit.segments())
@@ -235,6 +262,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         if last is not None and read.needs_inbox:
             reading(last.step, partial(last.deliver, state))
         reading(commit.step, partial(read.apply, state))
+        reading(commit.step, partial(apply_changes, result.blobs, read.beside))
         result.rows.append(read.row)
         last = read
     if last is not None:

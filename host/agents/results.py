@@ -107,6 +107,9 @@ class AgentResult:
         One row per superstep.
     timers : dict from id to float
         When vertices that have called ``ctx.wake_at`` are to be computed, in seconds since 1970.
+    arrays : dict from str to array
+        In the state of a run of :func:`gpu_pregel.run` with agents: the values of its numeric vertices by field,
+        "value" or the field's name.
     """
 
     vertices: VertexMapping
@@ -117,6 +120,7 @@ class AgentResult:
     interrupts: dict[Any, Any]
     trace: Trace
     timers: dict[Any, float] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[Any, Any]:

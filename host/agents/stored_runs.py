@@ -19,7 +19,7 @@ from gpu_pregel.host.agents.options import (
     takes_options,
 )
 from gpu_pregel.host.agents.records import VertexData
-from gpu_pregel.host.agents.recovery import begin, begin_from_store, read_run
+from gpu_pregel.host.agents.recovery import RecoveredRun, begin, begin_from_store, read_run
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -31,6 +31,7 @@ from gpu_pregel.host.agents.run import finish, finish_on_loop
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.superstep.stored_arrays import read_arrays
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
@@ -324,7 +325,16 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
         timers={decode(vertex): when for vertex, when in state.timers.items()},
+        arrays=_arrays(found),
     )
+
+
+def _arrays(found: RecoveredRun) -> dict[str, Any]:
+    """Return the values of numeric vertices beside the agents, by field."""
+    if not found.blobs:
+        return {}
+    arrays, facts = read_arrays(found.blobs)
+    return {name: arrays[f"value{k}"] for k, name in enumerate(facts["fields"])}
 
 
 def fork(
@@ -385,5 +395,5 @@ def fork(
         edges = found.state.vertices[key].edges
         found.state.vertices[key] = VertexData(encode(value, name=f"the value of vertex {vertex!r}"), edges)
     new = new_run_id() if new_id is None else new_id
-    store.fork(run_id, superstep, new, pack_state(found.state), meta=store.run(run_id).meta or b"")
+    store.fork(run_id, superstep, new, pack_state(found.state), meta=store.run(run_id).meta or b"", blobs=found.blobs)
     return new

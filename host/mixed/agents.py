@@ -1,27 +1,53 @@
-"""The options of the agents in a run of a vertex program."""
+"""The agents of a run on a graph: what they compute, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.observers.events import Observer
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.arguments import check_flag, check_integer
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.mixed.agent_context import AgentContext
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Agents:
-    """How agents compute the vertices of a program that no device can compute.
+    """The agents of a run on a graph.
+
+    With ``compute`` they are computed beside the numeric vertices of the program: those that its ``wake`` chooses, and
+    those of ``vertices``. Without it, they compute a program that no device can compute; see ``fallback`` of
+    :func:`gpu_pregel.run`.
 
     Parameters
     ----------
+    compute : callable, optional
+        ``compute(ctx)``, an ordinary or ``async`` function of an :class:`AgentContext`. What it returns is written to
+        its vertex: the value, or a dict with some of its named fields.
+    vertices : iterable of ids, mapping from id to data, or callable, optional
+        Vertices that are agents from the start: they receive the messages to them, and the program changes nothing of
+        theirs. A mapping gives the state that each starts with; ``vertices(id)`` chooses by the id. They are computed
+        in superstep 0 and whenever they have messages.
+    neighbors : int, default 64
+        Maximum number of neighbours in ``ctx.neighbors``.
+    combined : bool, default False
+        Whether messages along edges to an agent are combined into one.
+    max_lag : int, default 0
+        How many supersteps later than strictly the effects of agents may arrive, so that numeric vertices need not
+        wait for slow agents. The trace has the supersteps in which they arrived.
+    on_failure : {"raise", "continue"} or callable
+        What to do when an agent has failed its last attempt, as in :func:`gpu_pregel.agents.run`.
     workers : int, default 0
         Number of worker processes; 0 computes in this process.
     retry : RetryPolicy, optional
         How often a vertex is tried in a superstep. Default: ``RetryPolicy()``.
     timeout : float, optional
-        Seconds for an attempt at a vertex; needs workers.
+        Seconds for an attempt at a vertex; needs workers, or an ``async`` function.
     max_memory : int, optional
         Bytes of memory for each worker; needs workers.
     observer : callable or sequence of callables, optional
@@ -41,6 +67,12 @@ class Agents:
     ['c', 'c', 'c']
     """
 
+    compute: Callable[[AgentContext], Any] | None = None
+    vertices: Iterable[Any] | Mapping[Any, Any] | Callable[[Any], Any] | None = None
+    neighbors: int = 64
+    combined: bool = False
+    max_lag: int = 0
+    on_failure: Any = "raise"
     workers: int = 0
     retry: RetryPolicy | None = None
     timeout: float | None = None
@@ -48,4 +80,31 @@ class Agents:
     observer: Observer | Sequence[Observer] = ()
 
     def __post_init__(self) -> None:
-        RunOptions(print, **vars(self))  # checks them
+        if self.compute is not None and not callable(self.compute):
+            raise ArgumentTypeError(f"compute must be a function of (ctx), not {self.compute!r}")
+        check_integer("neighbors", self.neighbors, 0, 1 << 32)
+        check_integer("max_lag", self.max_lag, 0, 1 << 32)
+        check_flag("combined", self.combined)
+        given = self.vertices
+        is_valid = given is None or callable(given) or isinstance(given, Iterable)
+        if not is_valid or isinstance(given, (str, bytes)):
+            raise ArgumentTypeError(
+                f"vertices must be ids of the graph, a mapping from them, or a function of an id, not {given!r:.80}"
+            )
+        if given is not None and self.compute is None:
+            raise ArgumentError("vertices= are computed by compute=: pass it too")
+        self.check_options(self.compute or _nothing)
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the agent runtime that differ from their defaults."""
+        names = ("on_failure", "workers", "retry", "timeout", "max_memory", "observer")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value != getattr(Agents, name)}
+
+    def check_options(self, compute: Callable[..., Any]) -> None:
+        """Raise unless the options of the agent runtime are valid for a function."""
+        RunOptions(compute, **self.options())
+
+
+def _nothing(ctx: Any) -> None:
+    """Do nothing."""

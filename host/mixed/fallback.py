@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -11,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.errors import CheckpointError, UnknownRunError
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import ProgressObserver
-from gpu_pregel.host.agents.recovery import read_run
-from gpu_pregel.host.agents.results import AgentResult, decode_aggregates
+from gpu_pregel.host.agents.results import AgentResult
 from gpu_pregel.host.agents.run import finish, start
 from gpu_pregel.host.agents.stored_runs import reopen
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.mixed.agents import Agents
+from gpu_pregel.host.mixed.identity import identity_aggregator, is_stored, open_store
 from gpu_pregel.host.mixed.program_vertex import FIGURES, ProgramVertex, add_figures
-from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity, difference
+from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import InterpretedProgram, interpret_program
 from gpu_pregel.host.programs.run import Given, ProgramResult, halt_function, identify
@@ -31,12 +29,9 @@ from gpu_pregel.host.superstep.trace import Trace
 from gpu_pregel.kernels.programs.fields import Fields, named_type
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.store import Store
+    pass
 
 Array = np.ndarray[Any, Any]
-
-_IDENTITY = "identity of the run"
-"""The aggregator that keeps what the run belongs to; like ``FIGURES`` no program can declare it."""
 
 
 def run_as_agents(
@@ -54,7 +49,7 @@ def run_as_agents(
     interpreted, begin = interpret_program(program), perf_counter()
     identity = None if checkpoint is None else identify(graph, program, given)
     options: dict[str, Any] = {
-        **vars(agents),
+        **agents.options(),
         "aggregators": _aggregators(interpreted, identity),
         "master": partial(_halt, halt_function(program, given.parameters), list(program.aggregators)),
         "max_supersteps": max_supersteps,
@@ -69,10 +64,10 @@ def run_as_agents(
         if checkpoint is None or identity is None:
             found = finish(start(vertices, compute, **options))
         else:
-            store = _opened(checkpoint, stack)
+            store = open_store(checkpoint, stack)
             options |= {"lease_seconds": checkpoint.lease_seconds, "durability": checkpoint.durability}
             options |= {"base_every": checkpoint.every}
-            if _is_stored(store, checkpoint.run_id, identity, resume=resume):
+            if is_stored(store, checkpoint.run_id, "agents", identity, resume=resume):
                 run = reopen(store, checkpoint.run_id, compute, **options)
                 run.retry()
                 found = finish(run)
@@ -102,7 +97,7 @@ def _aggregators(program: InterpretedProgram, identity: Identity | None) -> dict
     """Return the aggregators of the agents: the program's, the figures of the trace, and the identity of the run."""
     result = {FIGURES: Aggregator(add_figures, initial=[], persistent=True)}
     if identity is not None:
-        result[_IDENTITY] = Aggregator("last", initial=list(identity), persistent=True)
+        result |= identity_aggregator(identity)
     for (name, _, initial), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
         result[name] = Aggregator(fold, initial=initial.item() if isinstance(initial, np.generic) else initial)
     return result
@@ -112,39 +107,6 @@ def _halt(halt: Callable[[tuple[Any, ...]], Any] | None, names: list[str], maste
     """End the run after a superstep if the program says so."""
     if halt is not None and master.superstep > 0 and halt(tuple(master.aggregated(name) for name in names)):
         master.halt()
-
-
-def _opened(checkpoint: Checkpoint, stack: ExitStack) -> Store:
-    """Return the store of a checkpoint; the stack closes one that is opened here."""
-    given = checkpoint.store
-    if not isinstance(given, (str, os.PathLike)):
-        return given
-    from gpu_pregel.host.stores.sqlite import SQLiteStore
-
-    return stack.enter_context(SQLiteStore(given))
-
-
-def _is_stored(store: Store, run_id: str, identity: Identity, *, resume: bool) -> bool:
-    """Whether the store has this run; raise if it may not be resumed, or is another one."""
-    try:
-        row = store.run(run_id)
-    except UnknownRunError:
-        return False
-    where = f"{store.name}, run {run_id!r}, superstep {row.head}"
-    if not resume:
-        raise CheckpointError(
-            store.name,
-            f"already has a run {run_id!r}: pass resume=True to resume it from its newest checkpoint, or choose "
-            f"another run_id or file to start a new run",
-        )
-    if row.kind != "agents":
-        raise CheckpointError(where, f"belongs to a run of {row.kind} vertices on a device: choose another run_id")
-    saved = decode_aggregates(read_run(store, run_id).state.aggregates).get(_IDENTITY)
-    if saved is None:
-        raise CheckpointError(where, "belongs to a run of gp.agents: choose another run_id")
-    if Identity(*saved) != identity:
-        raise CheckpointError(where, difference(Identity(*saved), identity))
-    return True
 
 
 def _result(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CompileError, SuperstepLimitError
@@ -14,13 +14,15 @@ from gpu_pregel.host.graphs.partitions import cut_ranges
 from gpu_pregel.host.programs.checkpoints import Checkpoint, as_checkpoint
 from gpu_pregel.host.programs.directions import Mode
 from gpu_pregel.host.programs.factory import compile_for_device
-from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import ProgramResult, check_options, given_of
+from gpu_pregel.host.programs.program import VertexProgram, with_wake
+from gpu_pregel.host.programs.run import Given, ProgramResult, check_options, given_of
 from gpu_pregel.host.programs.run import run as run_on_device
 
 if TYPE_CHECKING:
     from gpu_pregel.host.mixed.agents import Agents
+    from gpu_pregel.host.mixed.mixed_run import MixedResult
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.kernels.programs.fields import VertexContext
 
 
 def run(
@@ -43,8 +45,9 @@ def run(
     check: bool = False,
     fallback: Literal["agents", "error"] | None = None,
     agents: Agents | None = None,
+    wake: Callable[[Any, Any, VertexContext], Any] | None = None,
 ) -> ProgramResult:
-    """Run a vertex program until no vertex is active.
+    """Run a vertex program until no vertex is active, and no agent.
 
     Ctrl-C interrupts the run at the next chunk of vertices; on the CPU, a second Ctrl-C returns at once even if a
     function of the program never returns. Times exclude compilation, which ``stats["compile_seconds"]`` reports.
@@ -101,12 +104,19 @@ def run(
         no numbers, otherwise "error". Agents store each superstep and use neither ``mode``, ``partitions`` nor
         ``threads``; what they compute is always checked.
     agents : Agents, optional
-        How agents compute the program: workers, retries, timeouts, observers.
+        Agents beside the numeric vertices: ``gp.Agents(compute, …)`` computes vertices that ``wake`` chooses, or that
+        are agents from the start, in worker processes while kernels run. In superstep s they see what superstep s - 1
+        left; what they return and send reaches the numeric vertices when s is committed, as one commit of both. Without
+        ``compute``, how agents compute the program by ``fallback``.
+    wake : callable, optional
+        ``wake(old, new, ctx)`` is called like ``active`` for each vertex that has run ``apply``, and returns True for
+        those whose agents are to be computed in the next superstep.
 
     Returns
     -------
     ProgramResult
-        The values, the number of supersteps, the status and the trace.
+        The values, the number of supersteps, the status and the trace. With agents beside the vertices a
+        :class:`MixedResult`, whose ``agents`` has their states.
 
     Raises
     ------
@@ -162,11 +172,47 @@ def run(
     >>> changed[3] = -5
     >>> gp.run(graph, labels, parameters={"step": 1}, initial=changed, frontier=[3]).values.tolist()
     [-2, -3, -4, -5]
+
+    Risk spreads over the accounts of a chain, until an agent clears the first that exceeds 0.92:
+
+    >>> def investigate(ctx):
+    ...     ctx.state = ("cleared", ctx.superstep, [one.id for one in ctx.neighbors])
+    ...     return {"risk": 0.0}
+    >>> spreading = gp.VertexProgram(
+    ...     value={"risk": np.float64},
+    ...     init=lambda ctx: (1.0 if ctx.vertex == 0 else 0.0,),
+    ...     initially_active=lambda ctx: ctx.vertex == 0,
+    ...     message=lambda value, ctx: (value.risk * 0.95,),
+    ...     combine="max",
+    ...     apply=lambda value, incoming, ctx: (max(value.risk, incoming[0]),),
+    ... )
+    >>> accounts = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], directed=True)
+    >>> result = gp.run(
+    ...     accounts,
+    ...     spreading,
+    ...     agents=gp.Agents(investigate),
+    ...     wake=lambda old, new, ctx: old.risk <= 0.92 < new.risk,
+    ... )
+    >>> result.values.risk.round(2).tolist(), result.agents.values
+    ([1.0, 0.0, 0.9, 0.86], {1: ('cleared', 2, [2])})
     """
     if fallback is not None:
         check_choice("fallback", fallback, ("agents", "error"))
     graph = as_graph(graph)
     check_options(program, mode, check, on_limit, partitions, max_supersteps)
+    if wake is not None or getattr(agents, "compute", None) is not None:
+        options: dict[str, Any] = {
+            "mode": mode,
+            "partitions": partitions,
+            "deterministic": deterministic,
+            "check": check,
+        }
+        options |= {"max_supersteps": max_supersteps, "progress": progress, "resume": resume}
+        given = given_of(graph, program, parameters, initial, frontier) if program.is_numeric else None
+        mixed = _run_beside(graph, program, given, agents, wake, (device, threads), checkpoint, options)
+        if mixed.status == "max_supersteps" and on_limit == "raise" and program.active != "always":
+            raise SuperstepLimitError(max_supersteps, mixed)
+        return mixed
     if not _needs_agents(graph, program, device, threads, fallback, agents):
         try:
             return run_on_device(
@@ -206,6 +252,45 @@ def run(
     if result.status == "max_supersteps" and on_limit == "raise" and program.active != "always":
         raise SuperstepLimitError(max_supersteps, result)
     return result
+
+
+def _run_beside(
+    graph: Graph,
+    program: VertexProgram,
+    given: Given | None,
+    agents: Agents | None,
+    wake: Any,
+    where: tuple[DeviceName, int | None],
+    checkpoint: Any,
+    options: dict[str, Any],
+) -> MixedResult:
+    """Run a program with agents beside its vertices."""
+    if agents is None or not hasattr(agents, "compute"):
+        if agents is not None:
+            raise ArgumentTypeError(f"agents must be a gp.Agents, not {agents!r}")
+        raise ArgumentError("wake= needs agents to wake: pass agents=gp.Agents(compute)")
+    if agents.compute is None:
+        raise ArgumentError("wake= needs a function that computes the agents: pass agents=gp.Agents(compute)")
+    if given is None or where[0] == "agents":
+        raise ArgumentError(
+            "agents are computed beside the numeric vertices of a program, but agents compute this program: without "
+            "compute and wake, its functions can do what agents do"
+        )
+    if wake is None and agents.vertices is None:
+        raise ArgumentError("no vertex can become an agent: pass wake=, or gp.Agents(compute, vertices=…)")
+    if options["resume"] and checkpoint is None:
+        raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
+    from gpu_pregel.host.mixed.mixed_run import MixedRun
+
+    return MixedRun(
+        graph=graph,
+        program=program if wake is None else with_wake(program, wake),
+        given=given,
+        agents=agents,
+        target=get_device(where[0], threads=where[1]),
+        checkpoint=None if checkpoint is None else as_checkpoint(checkpoint),
+        **options,
+    ).run()
 
 
 def _needs_agents(

@@ -63,7 +63,7 @@ class UserFunction:
         else:
             try:
                 return fit(result, self._fields)
-            except _MisfitError as error:
+            except MisfitError as error:
                 failure, trace = f"it returns {error}", None
         place = line_of(self._function, trace)
         failed = VertexError(self.role, self._id_of(vertex), superstep, failure, place)
@@ -83,34 +83,32 @@ def line_of(function: Any, trace: TracebackType | None = None) -> str:
     return f"{file}, line {line}{f': {text}' if text else ''}"
 
 
-class _MisfitError(Exception):
+class MisfitError(Exception):
     """What a function returns, and why it cannot be stored."""
 
 
 def fit(result: Any, fields: Fields) -> Any:
-    """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``_MisfitError``."""
+    """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``MisfitError``."""
     if fields.data is not None:
         if not isinstance(result, fields.data):
-            raise _MisfitError(
-                f"{result!r:.80} of type {type(result).__name__}, but {fields.data.__name__} is declared"
-            )
+            raise MisfitError(f"{result!r:.80} of type {type(result).__name__}, but {fields.data.__name__} is declared")
         return result
     if not fields.is_tuple:
         return _fit_number(result, fields.dtypes[0])
     if not isinstance(result, tuple) or len(result) != len(fields.dtypes):
         found = f"a tuple of {len(result)}" if isinstance(result, tuple) else f"{result!r:.80}"
-        raise _MisfitError(f"{found}, but {field_names(fields)} is declared")
+        raise MisfitError(f"{found}, but {field_names(fields)} is declared")
     return fields.pack([_fit_number(part, dtype) for part, dtype in zip(result, fields.dtypes, strict=True)])
 
 
 def _fit_number(number: Any, dtype: np.dtype[Any]) -> bool | int | float:
     number = number.item() if isinstance(number, np.generic) else number
     if not isinstance(number, (bool, int, float)):
-        raise _MisfitError(f"{number!r:.80} of type {type(number).__name__}, but {dtype} is declared")
+        raise MisfitError(f"{number!r:.80} of type {type(number).__name__}, but {dtype} is declared")
     if dtype.kind == "f":
         return _fit_float(number, dtype)
     if isinstance(number, float):
-        raise _MisfitError(
+        raise MisfitError(
             f"the float {number!r}, but {dtype} is declared, and floats are not converted to integers silently: "
             f"convert the result, as with int(x), or declare float64"
         )
@@ -118,7 +116,7 @@ def _fit_number(number: Any, dtype: np.dtype[Any]) -> bool | int | float:
         return bool(number)
     limits = np.iinfo(dtype)
     if not limits.min <= number <= limits.max:
-        raise _MisfitError(f"{_shown(number)}, which does not fit {dtype} ({limits.min} to {limits.max})")
+        raise MisfitError(f"{_shown(number)}, which does not fit {dtype} ({limits.min} to {limits.max})")
     return int(number)
 
 
@@ -129,7 +127,7 @@ def _fit_float(number: int | float, dtype: np.dtype[Any]) -> float:
     except OverflowError:  # an integer beyond the largest float
         rounded = math.inf
     if math.isinf(rounded) and not (isinstance(number, float) and math.isinf(number)):
-        raise _MisfitError(f"{_shown(number)}, which does not fit {dtype} (at most {np.finfo(dtype).max:.4g})")
+        raise MisfitError(f"{_shown(number)}, which does not fit {dtype} (at most {np.finfo(dtype).max:.4g})")
     return rounded
 
 

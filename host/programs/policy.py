@@ -54,6 +54,10 @@ class NumericPolicy:
         self._direction, self._superstep, self._compiled = "init", 0, 0.0
         self._sent = 0
 
+    def resume(self, activity: Activity, totals: tuple[Any, ...]) -> None:
+        """Continue an earlier run whose state has been restored."""
+        self._activity, self._totals = activity, totals
+
     @property
     def totals(self) -> tuple[Any, ...]:
         """The aggregates of the last superstep that was committed."""

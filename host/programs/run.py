@@ -15,20 +15,22 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
-from gpu_pregel.host.programs.compiler import fingerprint_program
+from gpu_pregel.host.programs.compiler import CompiledProgram, fingerprint_program
 from gpu_pregel.host.programs.device_failures import explain_failure
 from gpu_pregel.host.programs.direction_costs import direction_costs
-from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
+from gpu_pregel.host.programs.directions import MODES, DirectionRule, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.frontier import frontier_words
 from gpu_pregel.host.programs.initial_values import initial_values
 from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.state import ProgramState
 from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import Master
@@ -146,48 +148,78 @@ def run(
         opened as checkpoints,
         explaining_failures(lambda: explain_failure(master, checkpoints)),
     ):
-        compiled = compile_for_device(target, graph, program, check=check)
-        costs = direction_costs(target.gpu, compiled, graph)
-        directions = make_direction_rule(
-            *(program, compiled, graph.num_edges),
-            vertices=graph.num_vertices,
-            mode=mode,
-            deterministic=deterministic,
-            costs=costs,
-        )
-        state = make_state(
-            *(target, graph, compiled),
-            always=program.active == "always",
-            partitions=partitions,
-            with_pull=mode != "push",
-            push_limit=directions.push_limit,
-            checked=program if check else None,
-        )
-        state.set_parameters(given.parameters)
-        state.start_from(given.values, given.frontier)
+        ready = prepare(graph, program, given, target, mode, partitions, deterministic=deterministic, check=check)
+        state = ready.state
         journal, resumed = (None, None) if checkpoints is None else checkpoints.begin(state)
         start = None if resumed is None else (resumed.plan, resumed.totals)
-        policy = NumericPolicy(state, directions, halt=halt_function(program, given.parameters), start=start)
+        policy = NumericPolicy(state, ready.directions, halt=halt_function(program, given.parameters), start=start)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
             status = master.run()
         result = ProgramResult(
             graph=graph,
-            stats={
-                "device": target.name,
-                "threads": target.threads,
-                "partitions": partitions,
-                "seconds": sum(row["seconds"] for row in master.trace),
-                "compile_seconds": compile_seconds() - compiled_before,
-            },
+            stats=stats_of(target, partitions, master.trace, compile_seconds() - compiled_before),
             trace=Trace(master.trace),
-            values=compiled.value.pack(state.values),
+            values=ready.compiled.value.pack(state.values),
             status=status,
             aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
         )
     if status == "max_supersteps" and on_limit == "raise" and program.active != "always":
         raise SuperstepLimitError(max_supersteps, result)
     return result
+
+
+class ReadyProgram(NamedTuple):
+    """A program that is ready to run on a device: compiled, with its state and the rule of its directions."""
+
+    compiled: CompiledProgram
+    directions: DirectionRule
+    state: ProgramState
+
+
+def prepare(
+    graph: Graph,
+    program: VertexProgram,
+    given: Given,
+    target: Device,
+    mode: Mode,
+    partitions: int,
+    *,
+    deterministic: bool,
+    check: bool,
+) -> ReadyProgram:
+    """Compile a program for a device and make its state, which starts from what is given."""
+    compiled = compile_for_device(target, graph, program, check=check)
+    costs = direction_costs(target.gpu, compiled, graph)
+    directions = make_direction_rule(
+        *(program, compiled, graph.num_edges),
+        vertices=graph.num_vertices,
+        mode=mode,
+        deterministic=deterministic,
+        costs=costs,
+    )
+    state = make_state(
+        *(target, graph, compiled),
+        always=program.active == "always",
+        partitions=partitions,
+        with_pull=mode != "push",
+        push_limit=directions.push_limit,
+        checked=program if check else None,
+    )
+    state.set_parameters(given.parameters)
+    state.start_from(given.values, given.frontier)
+    return ReadyProgram(compiled, directions, state)
+
+
+def stats_of(target: Device, partitions: int, rows: list[dict[str, Any]], compiled: float) -> dict[str, Any]:
+    """Return the statistics of a run on a device with this trace, in which compiling took so many seconds."""
+    return {
+        "device": target.name,
+        "threads": target.threads,
+        "partitions": partitions,
+        "seconds": sum(row["seconds"] for row in rows),
+        "compile_seconds": compiled,
+    }
 
 
 class Given(NamedTuple):

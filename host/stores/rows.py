@@ -12,7 +12,7 @@ ENDED_STATUSES = ("completed", "partial", "halted", "max_supersteps", "cancelled
 """The statuses of runs that nobody is expected to continue."""
 STATUSES = (*ENDED_STATUSES, "running", "stopped", "waiting", "failed", "interrupted")
 """The statuses that agent runs and runs of vertex programs have."""
-KINDS = ("agents", "numeric")
+KINDS = ("agents", "numeric", "mixed")
 
 
 class RunRow(NamedTuple):
@@ -21,7 +21,7 @@ class RunRow(NamedTuple):
     Attributes
     ----------
     id : str
-    kind : {"agents", "numeric"}
+    kind : {"agents", "numeric", "mixed"}
     branch : int
         Number of forks between this run and the original one.
     parent : (str, int) or None

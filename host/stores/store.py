@@ -78,7 +78,7 @@ class Store(RunQueries):
         ----------
         run_id : str
             From 1 to 200 printable characters; refused with ``ArgumentError`` if the run exists.
-        kind : {"agents", "numeric"}
+        kind : {"agents", "numeric", "mixed"}
         base : bytes or buffer
             The state before superstep 0.
         owner : str

@@ -125,6 +125,8 @@ class Journal:
         Number of bases to keep; older ones are pruned. Default: all.
     bases : iterable of int
         The supersteps of the bases in the store, oldest first; needed with ``keep``.
+    is_due : callable, optional
+        ``is_due(folded)``: whether a superstep must be committed at once, whatever ``every`` says.
     begin_base : callable, optional
         Begins to encode the state after a superstep, as a copy that does not change: large bases are written in the
         background of further supersteps, but never while one is held.
@@ -144,11 +146,12 @@ class Journal:
         size_since_base: int = 0,
         keep: int | None = None,
         bases: Iterable[int] = (),
+        is_due: Callable[[FoldedSuperstep[Any]], bool] | None = None,
         begin_base: Callable[[FoldedSuperstep[Any]], Packing] | None = None,
     ) -> None:
         self._lease, self._store, self._claim, self._format = lease, lease.store, lease.claim, format
         self._head, self._status = head, status
-        self._every = every
+        self._every, self._is_due = every, is_due
         self._schedule = BaseSchedule(base_every, since_base, base_size, size_since_base)
         self._keep, self._bases = keep, list(bases)
         self._begin_base = begin_base
@@ -303,7 +306,7 @@ class Journal:
         if self._supersteps and self._supersteps[-1].superstep == step:
             self._supersteps.pop()  # its commit failed, and it was folded again
         self._supersteps.append(folded)
-        if status == "running" and (step + 1) % self._every:
+        if status == "running" and (step + 1) % self._every and not (self._is_due and self._is_due(folded)):
             return
         with self._lock:
             self._write_commit(step, status)

@@ -1,0 +1,370 @@
+"""The numeric vertices beside the agents of a run: what they tell agents, and what agents do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_pregel.errors import UnknownVertexError
+from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.mutations import Refusals, refusal
+from gpu_pregel.host.agents.records import Id, VertexData
+from gpu_pregel.host.agents.state import Inbox, Records
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.mixed.agent_context import EFFECTS, AgentInput
+from gpu_pregel.host.programs.interpreter import STRICT
+from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
+from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
+from gpu_pregel.kernels.programs.fields import VertexContext
+
+Array = np.ndarray[Any, Any]
+
+
+class Effect(NamedTuple):
+    """What an agent does to numeric vertices.
+
+    Attributes
+    ----------
+    vertex : int
+        The agent's own vertex.
+    written : tuple, dict or None
+        Its new value: all fields, or some by number.
+    messages : list of (int or None, tuple)
+        Messages in the order in which they were sent: the target, or None for all out-neighbours, and the fields.
+    """
+
+    vertex: int
+    written: tuple[Any, ...] | dict[int, Any] | None
+    messages: list[tuple[int | None, tuple[Any, ...]]]
+
+
+class NumericSide:
+    """The companion of the agents in a run of a vertex program.
+
+    Parameters
+    ----------
+    graph : Graph
+    program : InterpretedProgram
+    state : ProgramState
+    parameters : tuple of scalars
+    agents : int64[k]
+        Vertices that are agents from the start, in ascending order.
+    neighbors : int
+        Most neighbours that an agent is told of.
+    combined : bool
+        Whether messages along edges to agents are combined.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        program: InterpretedProgram,
+        state: ProgramState,
+        parameters: tuple[Any, ...],
+        agents: Array,
+        *,
+        neighbors: int,
+        combined: bool,
+    ) -> None:
+        self.woken: Array = np.zeros(0, np.int64)
+        """The vertices whose agents the last superstep woke, in ascending order."""
+        self._graph, self._program, self._state = graph, program, state
+        self._neighbors, self._combined = neighbors, combined
+        self._functions = user_functions(program, self._id_of)
+        names, values = [name for name, _ in program.parameters], [one.item() for one in parameters]
+        self._parameters = named_numbers("Parameters", dict(zip(names, values, strict=True)))
+        self._agents = agents
+        self._is_agent = np.zeros(graph.num_vertices if len(agents) else 0, bool)
+        self._is_agent[agents] = True
+        self._edges = _edges_to(graph, self._is_agent) if len(agents) else None
+        self._kept: tuple[Array, ...] = ()
+        """The values of the agents from the start, which only they change."""
+        self._keys: dict[int, Id] = {}
+        self._numbers: dict[Id, int] = {}
+        self._arrived: dict[int, list[tuple[Any, tuple[Any, ...]]]] = {}
+        self._superstep = 0
+        self._totals: tuple[Any, ...] = ()
+        self._effects: list[Effect] = []
+
+    @property
+    def posted(self) -> int:
+        """Number of vertices to which agents have sent messages for the next superstep."""
+        posted = self._state.posted
+        return 0 if posted is None else len(posted.vertices)
+
+    # Ids.
+
+    def _id_of(self, vertex: int) -> Any:
+        ids = self._graph.ids
+        return vertex if ids is None else ids[vertex : vertex + 1].tolist()[0]
+
+    def key_of(self, vertex: int) -> Id:
+        """Return the encoded id of a vertex."""
+        key = self._keys.get(vertex)
+        if key is None:
+            key = self._keys[vertex] = id_key(self._id_of(vertex))
+            self._numbers[key] = vertex
+        return key
+
+    def _number_of(self, key: Id) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._graph.vertex(decode(key))
+            self._numbers[key], self._keys[number] = number, key
+        return number
+
+    def _find(self, target: Any) -> int | None:
+        """Return the vertex that an agent names, or None."""
+        if self._graph.ids is None and type(target) is int:
+            return target if 0 <= target < self._graph.num_vertices else None
+        try:
+            return self._graph.vertex(target)
+        except (UnknownVertexError, TypeError):
+            return None
+
+    # Towards the agents.
+
+    def due(self) -> Set[Id]:
+        """Return the agents to compute in the next superstep: those woken, and those with messages along edges."""
+        if not len(self.woken) and not self._arrived:
+            return frozenset()
+        return {self.key_of(v) for v in (*self.woken.tolist(), *self._arrived)}
+
+    def new_agents(self, known: Set[Id]) -> dict[Id, VertexData]:
+        """Return the agents that the superstep creates: those of vertices that wake for the first time."""
+        nothing = encode(None)
+        keys = [self.key_of(v) for v in self.woken.tolist()]
+        return {key: VertexData(nothing, (), True) for key in keys if key not in known}
+
+    def add_inputs(self, vertices: list[Id], inbox: Inbox) -> Inbox:
+        """Return the messages of the agents of a superstep, of which the first is an ``AgentInput``."""
+        numbers = np.array([self._number_of(key) for key in vertices], np.int64)
+        columns = [column.tolist() for column in self._state.gather(numbers)]
+        values = list(zip(*columns, strict=True))
+        degrees = self._degrees(numbers)
+        ids, near, bounds = self._neighbors_of(numbers, degrees)
+        woken, arrived = set(self.woken.tolist()), self._arrived
+        totals = tuple(total.item() for total in self._totals)
+        result: Inbox = {}
+        for k, (key, v, value) in enumerate(zip(vertices, numbers.tolist(), values, strict=True)):
+            first, last = bounds[k], bounds[k + 1]
+            given = AgentInput(
+                v in woken,
+                value,
+                int(degrees[k]),
+                ids[first:last].tobytes() if isinstance(ids, np.ndarray) else ids[first:last],
+                [column[first:last].tobytes() for column in near],
+                arrived.get(v, []),
+                self._agent_neighbors(v),
+                totals,
+            )
+            result[key] = [encode(tuple(given)), *inbox.get(key, ())]
+        return result
+
+    def _degrees(self, numbers: Array) -> Array:
+        indptr = self._graph.indptr
+        degrees: Array = indptr[numbers + 1] - indptr[numbers]
+        return degrees
+
+    def _neighbors_of(self, numbers: Array, degrees: Array) -> tuple[Any, tuple[Array, ...], list[int]]:
+        """Return ids and values of the first out-neighbours of vertices in one column, and where each row begins."""
+        counts = np.minimum(degrees, self._neighbors)
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        places = np.repeat(self._graph.indptr[numbers] - bounds[:-1], counts) + np.arange(bounds[-1])
+        targets = self._graph.indices[places].astype(np.int64)
+        ids = targets if self._graph.ids is None else self._graph.to_ids(targets).tolist()
+        return ids, self._state.gather(targets), bounds.tolist()
+
+    def _agent_neighbors(self, vertex: int) -> list[Any]:
+        """Return the ids of the out-neighbours that are agents from the start."""
+        if not len(self._agents):
+            return []
+        row = self._row(vertex)
+        return [self._id_of(v) for v in row[self._is_agent[row]].tolist()]
+
+    def _row(self, vertex: int) -> Array:
+        first, last = self._graph.indptr[vertex : vertex + 2]
+        row: Array = self._graph.indices[first:last].astype(np.int64)
+        return row
+
+    # From the agents.
+
+    def find_refusals(self, records: Records) -> Refusals:
+        """Decode what agents do to numeric vertices; return why some of it cannot be done."""
+        effects, refused = [], {}
+        for key, record in records:
+            for name, data in record.aggregates:
+                if name != EFFECTS:
+                    continue
+                written, sent = decode(data)
+                effect = Effect(self._number_of(key), written, [])
+                for target, fields in sent:
+                    number = None if target is None else self._find(target)
+                    if number is None and target is not None:
+                        refused[key] = refusal(
+                            f"sent a message to {target!r}, which is not in the graph: send to ids of the graph"
+                        )
+                    effect.messages.append((number, fields))
+                effects.append(effect)
+        self._effects = effects
+        return refused
+
+    def conclude(self, superstep: int, activity: Activity, totals: tuple[Any, ...]) -> Activity:
+        """Carry out the effects of a superstep's agents, once the kernels have ended; return the new activity.
+
+        ``totals`` are the aggregates of the superstep.
+        """
+        self._superstep, self._totals = superstep, totals
+        if len(self._agents):
+            activity = self._restore_agents(activity)
+        effects, self._effects = self._effects, []
+        written = [effect for effect in effects if effect.written is not None]
+        if written:
+            activity = self._write(superstep, written, activity)
+        if any(effect.messages for effect in effects):
+            self._state.posted = self._combine(effects)
+        return activity
+
+    def find_woken(self) -> None:
+        """Note which vertices wake agents after a superstep; agents from the start are woken by messages only."""
+        self.woken = self._state.woken()
+        if len(self._agents):
+            self.woken = self.woken[~self._is_agent[self.woken]]
+
+    def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array) -> None:
+        """Continue after a superstep whose state has been restored."""
+        self._superstep, self._totals, self.woken = superstep, totals, woken
+        self._kept = self._state.gather(self._agents)
+        self.find_arrivals()
+
+    def _restore_agents(self, activity: Activity) -> Activity:
+        """Undo what the program has computed for vertices that are agents from the start."""
+        if self._superstep == 0:
+            self._kept = self._state.gather(self._agents)
+        self._state.scatter(self._agents, self._kept)
+        return self._activate(self._agents, np.zeros(len(self._agents), bool), activity)
+
+    def _activate(self, vertices: Array, flags: Array, activity: Activity) -> Activity:
+        """Set which of some vertices are active; return the new activity."""
+        before = self._state.is_active(vertices)
+        self._state.activate(vertices, flags)
+        change = flags.astype(np.int64) - before
+        vertices_active = activity.active_vertices + int(change.sum())
+        return Activity(vertices_active, activity.active_edges + int((change * self._degrees(vertices)).sum()))
+
+    def _write(self, superstep: int, effects: list[Effect], activity: Activity) -> Activity:
+        """Write what agents have returned; vertices are active as if the program had changed them so."""
+        numbers = np.array([effect.vertex for effect in effects], np.int64)
+        order = np.argsort(numbers)
+        numbers, effects = numbers[order], [effects[k] for k in order.tolist()]
+        old = self._state.gather(numbers)
+        new = [column.copy() for column in old]
+        for k, effect in enumerate(effects):
+            written: Any = effect.written
+            for place, number in written.items() if isinstance(written, dict) else enumerate(written):
+                new[place][k] = number
+        self._state.scatter(numbers, new)
+        if len(self._agents):
+            own = np.flatnonzero(self._is_agent[numbers])
+            places = np.searchsorted(self._agents, numbers[own])
+            for kept, column in zip(self._kept, new, strict=True):
+                kept[places] = column[own]
+        return self._activate(numbers, self._flags(superstep, numbers, old, new), activity)
+
+    def _flags(self, superstep: int, numbers: Array, old: tuple[Array, ...], new: list[Array]) -> Array:
+        """Return which written vertices are active."""
+        declared = self._program.declaration
+        if declared.active == "always":
+            return np.ones(len(numbers), bool)
+        if not callable(declared.active):
+            flags = self._state.is_active(numbers)
+            for before, after in zip(old, new, strict=True):
+                bits = f"u{before.dtype.itemsize}"
+                flags |= before.view(bits) != after.view(bits)
+            return flags
+        pack, found = self._program.value.pack, []
+        columns = [[column.tolist() for column in part] for part in (old, new)]
+        rows = zip(numbers.tolist(), *(zip(*part, strict=True) for part in columns), strict=True)
+        with np.errstate(**STRICT):
+            for v, before, after in rows:
+                ctx = self._context(v, superstep)
+                found.append(bool(self._functions["active"](v, superstep, pack(before), pack(after), ctx)))
+        return np.array(found, bool)
+
+    def _context(self, vertex: int, superstep: int) -> VertexContext:
+        names = [name for name, *_ in self._program.aggregates]
+        aggregated = named_numbers(
+            "Aggregated", {name: one.item() for name, one in zip(names, self._totals, strict=True)}
+        )
+        graph, parameters = self._graph, self._parameters
+        degrees = int(graph.out_degrees[vertex]), int(graph.in_degrees[vertex])
+        return VertexContext(vertex, superstep, graph.num_vertices, *degrees, aggregated, parameters)
+
+    def _combine(self, effects: Iterable[Effect]) -> Posted | None:
+        """Combine the messages to each vertex in the order of (sender, sequence)."""
+        fields = self._program.message
+        function = self._functions["combine"]
+        found: dict[int, Any] = {}
+        with np.errstate(**STRICT):
+            for effect in effects:
+                for target, parts in effect.messages:
+                    message = fields.pack(parts)
+                    for v in self._targets(effect.vertex) if target is None else (target,):
+                        found[v] = function(v, self._superstep + 1, found[v], message) if v in found else message
+        if not found:
+            return None
+        vertices = sorted(found)
+        messages = [found[v] if fields.is_tuple else (found[v],) for v in vertices]
+        columns = zip(*messages, strict=True)
+        arrays = tuple(np.array(column, dtype) for column, dtype in zip(columns, fields.dtypes, strict=True))
+        return Posted(np.array(vertices, np.int64), arrays)
+
+    def _targets(self, vertex: int) -> list[int]:
+        """Return the out-neighbours of a vertex that are no agents from the start."""
+        row = self._row(vertex)
+        numbers: list[int] = (row[~self._is_agent[row]] if len(self._agents) else row).tolist()
+        return numbers
+
+    # Along edges to agents from the start.
+
+    def find_arrivals(self) -> None:
+        """Find the messages that agents from the start receive in the next superstep from numeric vertices."""
+        self._arrived = {}
+        if self._edges is None:
+            return
+        sources, targets, weights = self._edges
+        active = np.flatnonzero(self._state.is_active(sources))
+        if not len(active):
+            return
+        per_edge, fields = self._program.per_edge, self._program.message
+        columns = [column.tolist() for column in self._state.gather(sources[active])]
+        ends = sources[active].tolist(), targets[active].tolist()
+        with np.errstate(**STRICT):
+            for k, u, v, *parts in zip(active.tolist(), *ends, *columns, strict=True):
+                given = (self._program.value.pack(parts), weights[k], self._context(u, self._superstep))
+                message = self._functions["message"](u, self._superstep, *(given if per_edge else given[::2]))
+                sent = self._id_of(u), tuple(message) if fields.is_tuple else (message,)
+                self._arrived.setdefault(v, []).append(sent)
+            if self._combined:
+                self._arrived = {v: [(None, self._folded(v, sent))] for v, sent in self._arrived.items()}
+
+    def _folded(self, vertex: int, sent: list[tuple[Any, tuple[Any, ...]]]) -> tuple[Any, ...]:
+        """Return messages combined into one."""
+        fields, combine = self._program.message, self._functions["combine"]
+        (_, first), *others = sent
+        total = fields.pack(first)
+        for _, parts in others:
+            total = combine(vertex, self._superstep + 1, total, fields.pack(parts))
+        return tuple(total) if fields.is_tuple else (total,)
+
+
+def _edges_to(graph: Graph, is_agent: Array) -> tuple[Array, Array, list[float]]:
+    """Return sources, targets and weights of the edges to some vertices, in the order of (target, source)."""
+    places = np.flatnonzero(is_agent[graph.indices])
+    sources = np.searchsorted(graph.indptr, places, side="right") - 1
+    targets = graph.indices[places].astype(np.int64)
+    order = np.lexsort((sources, targets))
+    weights = np.ones(len(places)) if graph.weights is None else graph.weights[places]
+    return sources[order], targets[order], weights[order].tolist()
