@@ -16,7 +16,7 @@ from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, 
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
 
@@ -129,6 +129,11 @@ class Context:
             if self._options.combiner is not None and self._messages:
                 self._messages = self._options.combiner.fold(self._messages)
         return self._messages
+
+    @property
+    def encoded_messages(self) -> Sequence[bytes]:
+        """The messages as they were sent."""
+        return self._task.messages
 
     @property
     def superstep(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +17,8 @@ from gpu_pregel.kernels.programs.fields import Fields, named_type
 if TYPE_CHECKING:
     import random
 
-EFFECTS = "effects on the graph"
-"""The part of an agent's record that has what it does to numeric vertices; with spaces it is no aggregator's name."""
+WRITTEN, SENT = "written to its vertex", "sent to vertices"
+"""The parts of an agent's record that are for numeric vertices; with spaces they are no names of aggregators."""
 FROM_AGENT = "\0from agent"
 """Marks messages of agents, which have a sender, from messages of other programs."""
 
@@ -76,6 +77,10 @@ class AgentInput(NamedTuple):
     agents: list[Any]
     aggregated: tuple[Any, ...]
 
+    def pack(self) -> bytes:
+        """Return bytes for a process of the same run."""
+        return marshal.dumps(tuple(self))
+
 
 class AgentTypes(NamedTuple):
     """What agents know of the program: the fields of values and messages, aggregates, size, and ids of agents."""
@@ -122,8 +127,8 @@ class AgentContext:
 
     def __init__(self, agent: Context, types: AgentTypes) -> None:
         self._agent, self._types = agent, types
-        given, *others = agent._task.messages
-        self._input = AgentInput(*decode(given))
+        given, *others = agent.encoded_messages
+        self._input = AgentInput(*marshal.loads(given))
         self._messages: list[Message] | None = None
         self._effects: list[tuple[Any, Any]] = []
         self._is_awake = False
@@ -264,8 +269,10 @@ class AgentContext:
     def conclude(self, returned: Any) -> None:
         """Add the effects of the attempt to its record, given what the function has returned."""
         written = None if returned is None else self._written(returned)
-        if written is not None or self._effects:
-            self._agent.contribute(EFFECTS, (written, self._effects))
+        if written is not None:
+            self._agent.contribute(WRITTEN, written)
+        if self._effects:
+            self._agent.contribute(SENT, self._effects)
         if not self._is_awake:
             self._agent.vote_to_halt()
 

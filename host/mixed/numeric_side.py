@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from gpu_pregel.host.agents.mutations import Refusals, refusal
 from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.mixed.agent_context import EFFECTS, AgentInput
+from gpu_pregel.host.mixed.agent_context import SENT, WRITTEN, AgentInput
 from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
@@ -144,23 +145,16 @@ class NumericSide:
         columns = [column.tolist() for column in self._state.gather(numbers)]
         values = list(zip(*columns, strict=True))
         degrees = self._degrees(numbers)
-        ids, near, bounds = self._neighbors_of(numbers, degrees)
-        woken, arrived = set(self.woken.tolist()), self._arrived
+        rows = self._neighbors_of(numbers, degrees)
+        woken, arrived, pack = set(self.woken.tolist()), self._arrived, AgentInput.pack
         totals = tuple(total.item() for total in self._totals)
         result: Inbox = {}
-        for k, (key, v, value) in enumerate(zip(vertices, numbers.tolist(), values, strict=True)):
-            first, last = bounds[k], bounds[k + 1]
-            given = AgentInput(
-                v in woken,
-                value,
-                int(degrees[k]),
-                ids[first:last].tobytes() if isinstance(ids, np.ndarray) else ids[first:last],
-                [column[first:last].tobytes() for column in near],
-                arrived.get(v, []),
-                self._agent_neighbors(v),
-                totals,
-            )
-            result[key] = [encode(tuple(given)), *inbox.get(key, ())]
+        for key, v, value, degree, (ids, near) in zip(
+            vertices, numbers.tolist(), values, degrees.tolist(), rows, strict=True
+        ):
+            agents = self._agent_neighbors(v)
+            given = pack(AgentInput(v in woken, value, degree, ids, near, arrived.get(v, []), agents, totals))
+            result[key] = [given, *inbox[key]] if key in inbox else [given]
         return result
 
     def _degrees(self, numbers: Array) -> Array:
@@ -168,14 +162,18 @@ class NumericSide:
         degrees: Array = indptr[numbers + 1] - indptr[numbers]
         return degrees
 
-    def _neighbors_of(self, numbers: Array, degrees: Array) -> tuple[Any, tuple[Array, ...], list[int]]:
-        """Return ids and values of the first out-neighbours of vertices in one column, and where each row begins."""
+    def _neighbors_of(self, numbers: Array, degrees: Array) -> Iterator[tuple[Any, list[bytes]]]:
+        """Yield the first out-neighbours of vertices: their ids, and their values as bytes, one item per field."""
         counts = np.minimum(degrees, self._neighbors)
         bounds = np.concatenate([[0], np.cumsum(counts)])
         places = np.repeat(self._graph.indptr[numbers] - bounds[:-1], counts) + np.arange(bounds[-1])
         targets = self._graph.indices[places].astype(np.int64)
-        ids = targets if self._graph.ids is None else self._graph.to_ids(targets).tolist()
-        return ids, self._state.gather(targets), bounds.tolist()
+        columns = [(column.itemsize, column.tobytes()) for column in self._state.gather(targets)]
+        size, ids = 8, targets.tobytes()
+        if self._graph.ids is not None:
+            size, ids = 1, self._graph.to_ids(targets).tolist()
+        for first, last in pairwise(bounds.tolist()):
+            yield ids[size * first : size * last], [data[item * first : item * last] for item, data in columns]
 
     def _agent_neighbors(self, vertex: int) -> list[Any]:
         """Return the ids of the out-neighbours that are agents from the start."""
@@ -195,21 +193,30 @@ class NumericSide:
         """Decode what agents do to numeric vertices; return why some of it cannot be done."""
         effects, refused = [], {}
         for key, record in records:
+            if not record.aggregates:
+                continue
+            written, messages = None, []
             for name, data in record.aggregates:
-                if name != EFFECTS:
-                    continue
-                written, sent = decode(data)
-                effect = Effect(self._number_of(key), written, [])
-                for target, fields in sent:
-                    number = None if target is None else self._find(target)
-                    if number is None and target is not None:
-                        refused[key] = refusal(
-                            f"sent a message to {target!r}, which is not in the graph: send to ids of the graph"
-                        )
-                    effect.messages.append((number, fields))
+                if name == WRITTEN:
+                    written = decode(data)
+                elif name == SENT:
+                    messages = decode(data)
+            if written is not None or messages:
+                effect = Effect(self._number_of(key), written, messages)
+                refused.update(self._find_targets(key, effect) if messages else {})
                 effects.append(effect)
         self._effects = effects
         return refused
+
+    def _find_targets(self, key: Id, effect: Effect) -> Refusals:
+        """Replace the ids of an agent's targets by numbers; return why it cannot be done."""
+        for k, (target, fields) in enumerate(effect.messages):
+            if target is not None:
+                number = self._find(target)
+                if number is None:
+                    return {key: refusal(f"sent a message to {target!r}, which is not in the graph: send to its ids")}
+                effect.messages[k] = number, fields
+        return {}
 
     def conclude(self, superstep: int, activity: Activity, totals: tuple[Any, ...]) -> Activity:
         """Carry out the effects of a superstep's agents, once the kernels have ended; return the new activity.
