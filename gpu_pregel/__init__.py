@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
     from gpu_pregel.host.graphs.graph import Graph as Graph
+    from gpu_pregel.host.mixed.agent_context import AgentContext as AgentContext
     from gpu_pregel.host.mixed.agents import Agents as Agents
     from gpu_pregel.host.mixed.run import run as run
     from gpu_pregel.host.programs.buckets import Buckets as Buckets
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "AgentContext": "gpu_pregel.host.mixed.agent_context",
     "Agents": "gpu_pregel.host.mixed.agents",
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
     "Buckets": "gpu_pregel.host.programs.buckets",
