@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
@@ -31,7 +31,9 @@ from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.base_writer import Packing
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
-from gpu_pregel.host.superstep.stored_arrays import BlockChange
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.superstep.stored_arrays import BlockChange
 
 SCHEMA = 4
 """The version of these formats; since version 3, records may have the difference between two values, and since

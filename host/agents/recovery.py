@@ -30,7 +30,6 @@ from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
-from gpu_pregel.host.superstep.stored_arrays import apply_changes
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
@@ -262,7 +261,10 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         if last is not None and read.needs_inbox:
             reading(last.step, partial(last.deliver, state))
         reading(commit.step, partial(read.apply, state))
-        reading(commit.step, partial(apply_changes, result.blobs, read.beside))
+        if read.beside:
+            from gpu_pregel.host.superstep.stored_arrays import apply_changes  # imports NumPy
+
+            reading(commit.step, partial(apply_changes, result.blobs, read.beside))
         result.rows.append(read.row)
         last = read
     if last is not None:
