@@ -1,4 +1,4 @@
-"""Runs of numeric vertices with agents: equal to an oracle, on every device, with any number of workers and partitions."""
+"""Runs of numeric vertices with agents equal an oracle: on every device, for any number of workers and partitions."""
 
 from __future__ import annotations
 
@@ -151,9 +151,7 @@ def test_results_do_not_depend_on_the_number_of_workers(graph: gp.Graph, make: A
     with_sums=st.booleans(),
 )
 @settings(max_examples=40)
-def test_random_graphs(
-    case: tuple[int, list[tuple[int, int]], set[int]], is_directed: bool, with_sums: bool
-) -> None:
+def test_random_graphs(case: tuple[int, list[tuple[int, int]], set[int]], is_directed: bool, with_sums: bool) -> None:
     n, edges, chosen = case
     graph = gp.Graph.from_edgelist(
         [u for u, _ in edges], [v for _, v in edges], num_vertices=n, directed=is_directed, duplicates="drop"
