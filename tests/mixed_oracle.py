@@ -63,54 +63,88 @@ class OracleResult:
 
 
 def simulate(
-    rows: list[list[int]], program: OracleProgram, compute: Any, agents: Collection[int], supersteps: int
+    rows: list[list[int]],
+    program: OracleProgram,
+    compute: Any,
+    agents: Collection[int],
+    supersteps: int,
+    open_steps: Collection[int] = (),
 ) -> OracleResult:
-    """Run a program on a graph given by the out-neighbours of each vertex."""
+    """Run a program on a graph given by the out-neighbours of each vertex.
+
+    In ``open_steps`` the agents that have begun do not end.
+    """
     n = len(rows)
     values = [program.init(v) for v in range(n)]
     active = [v not in agents for v in range(n)]
     states: dict[int, Any] = dict.fromkeys(agents)
-    awake, woken = set(agents), set[int]()
+    due, woken = set(agents), set[int]()
+    """Agents that are awake or have messages, and those woken, to begin when none is being computed."""
     letters: dict[int, list[tuple[Any, Any]]] = {}
+    arrived: dict[int, list[tuple[Any, Any]]] = {}
     posted: dict[int, int] = {}
+    flight: list[tuple[OracleContext, Any]] | None = None
     result = OracleResult(values, states, [])
     for step in range(supersteps):
         seen, senders = list(values), [u for u in range(n) if active[u]]
+        now_woken: set[int] = set()
         if step > 0:
-            if not senders and not awake and not woken and not letters and not posted:
+            sent, inbox = _send(rows, program, seen, senders, agents)
+            for v, messages in sent.items():
+                arrived.setdefault(v, []).extend(messages)
+            if not (senders or due or woken or letters or arrived or posted or flight):
                 break
-            arrived, inbox = _send(rows, program, seen, senders, agents)
             for v, message in posted.items():
                 inbox[v] = program.combine(inbox[v], message) if v in inbox else message
+            posted = {}
             now_woken = _apply(program, values, active, inbox, agents)
-        else:
-            arrived, now_woken = {}, set[int]()
-        computed = sorted(awake | woken | set(letters) | set(arrived))
-        contexts = []
-        for v in computed:
-            near = [(u, seen[u]) for u in rows[v]]
-            messages = arrived.get(v, []) + letters.get(v, [])
-            one = OracleContext(v, step, n, seen[v], states.get(v), v in woken, near, messages)
-            contexts.append((one, compute(one)))
-        letters, posted, awake = {}, {}, set()
-        for one, returned in contexts:
-            v = one.vertex_id
-            states[v] = one.state
-            if one.is_awake:
-                awake.add(v)
-            if returned is not None:
-                active[v] = active[v] or program.always or returned != values[v]
-                values[v] = returned
-            for target, message in one.sent:
-                for u in rows[v] if target is None else [target]:
-                    if u in agents:
-                        letters.setdefault(u, []).append((v, message))
-                    else:
-                        posted[u] = program.combine(posted[u], message) if u in posted else message
-        woken = now_woken
-        states |= {v: None for v in woken if v not in states}
-        result.rows.append((sum(active), len(computed), len(woken)))
+        if flight is None:
+            flight = []
+            for v in sorted(due | woken | set(letters) | set(arrived)):
+                near = [(u, seen[u]) for u in rows[v]]
+                messages = arrived.get(v, []) + letters.get(v, [])
+                one = OracleContext(v, step, n, seen[v], states.get(v), v in woken, near, messages)
+                flight.append((one, compute(one)))
+            due, woken, letters, arrived = set(), set(), {}, {}
+        computed = 0
+        if step not in open_steps:
+            computed = len(flight)
+            for one, returned in flight:
+                _end(rows, program, one, returned, values, active, states, due, agents, letters, posted)
+            flight = None
+            states |= {v: None for v in woken | now_woken if v not in states}
+        woken |= now_woken
+        result.rows.append((sum(active), computed, len(now_woken)))
     return result
+
+
+def _end(
+    rows: list[list[int]],
+    program: OracleProgram,
+    one: OracleContext,
+    returned: int | None,
+    values: list[int],
+    active: list[bool],
+    states: dict[int, Any],
+    due: set[int],
+    agents: Collection[int],
+    letters: dict[int, list[tuple[Any, Any]]],
+    posted: dict[int, int],
+) -> None:
+    """Carry out what an agent does."""
+    v = one.vertex_id
+    states[v] = one.state
+    if one.is_awake:
+        due.add(v)
+    if returned is not None:
+        active[v] = active[v] or program.always or returned != values[v]
+        values[v] = returned
+    for target, message in one.sent:
+        for u in rows[v] if target is None else [target]:
+            if u in agents:
+                letters.setdefault(u, []).append((v, message))
+            else:
+                posted[u] = program.combine(posted[u], message) if u in posted else message
 
 
 def _send(

@@ -75,9 +75,14 @@ def rows_of(graph: gp.Graph) -> list[list[int]]:
     return [indices[first:last] for first, last in zip(indptr, indptr[1:], strict=False)]
 
 
-def check(result: Any, graph: gp.Graph, oracle: OracleProgram, compute: Compute, agents: Any = ()) -> None:
+def check(
+    result: Any, graph: gp.Graph, oracle: OracleProgram, compute: Compute, agents: Any = (), limit: int = LIMIT
+) -> None:
     """Assert that a run has the oracle's values, states and counts."""
-    expected = simulate(rows_of(graph), oracle, compute, agents, LIMIT)
+    open_steps = {
+        step for row in result.trace if row["lag"] for step in range(row["superstep"] - row["lag"], row["superstep"])
+    }
+    expected = simulate(rows_of(graph), oracle, compute, agents, limit, open_steps)
     assert result.to_numpy().tolist() == expected.values
     assert result.agents.values == expected.states
     assert [(row["active_vertices"], row["computed"], row["woken"]) for row in result.trace] == expected.rows
