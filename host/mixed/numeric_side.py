@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,30 +15,13 @@ from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.mixed.agent_context import SENT, WRITTEN, AgentInput
+from gpu_pregel.host.mixed.effect import Effect
 from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
 from gpu_pregel.kernels.programs.fields import VertexContext
 
 Array = np.ndarray[Any, Any]
-
-
-class Effect(NamedTuple):
-    """What an agent does to numeric vertices.
-
-    Attributes
-    ----------
-    vertex : int
-        The agent's own vertex.
-    written : tuple, dict or None
-        Its new value: all fields, or some by number.
-    messages : list of (int or None, tuple)
-        Messages in the order in which they were sent: the target, or None for all out-neighbours, and the fields.
-    """
-
-    vertex: int
-    written: tuple[Any, ...] | dict[int, Any] | None
-    messages: list[tuple[int | None, tuple[Any, ...]]]
 
 
 class NumericSide:
