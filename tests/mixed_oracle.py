@@ -77,7 +77,7 @@ def simulate(
     n = len(rows)
     values = [program.init(v) for v in range(n)]
     active = [v not in agents for v in range(n)]
-    states: dict[int, Any] = dict.fromkeys(agents)
+    states: dict[int, Any] = dict.fromkeys(sorted(agents))
     due, woken = set(agents), set[int]()
     """Agents that are awake or have messages, and those woken, to begin when none is being computed."""
     letters: dict[int, list[tuple[Any, Any]]] = {}
@@ -112,7 +112,7 @@ def simulate(
             for one, returned in flight:
                 _end(rows, program, one, returned, values, active, states, due, agents, letters, posted)
             flight = None
-            states |= {v: None for v in woken | now_woken if v not in states}
+            states |= {v: None for v in sorted(woken | now_woken) if v not in states}
         woken |= now_woken
         result.rows.append((sum(active), computed, len(now_woken)))
     return result

@@ -100,7 +100,6 @@ def list_bitmap(device: Device, bitmap: Any, degrees: Any, found: Any, state: An
     state[LISTED] = 0
     device.launch(list_frontier, len(bitmap), bitmap, degrees, 0, found, state)
     count = int(device.download(state)[LISTED])
-    state[LISTED] = 0
     return np.sort(device.download(found[:count])).astype(np.int64)
 
 

@@ -219,7 +219,7 @@ def test_messages_that_do_not_fit_or_arrive_fail_the_agent(path: gp.Graph) -> No
 
 
 def test_wake_must_answer_yes_or_no(path: gp.Graph) -> None:
-    with pytest.raises(ProgramError, match="wake returns .*, but must return True or False"):
+    with pytest.raises(ProgramError, match=r"wake returns .*, but must return True or False"):
         run(path, counting(), lambda ctx: None, wake=lambda old, new, ctx: 0.5)
     with pytest.raises(ArgumentTypeError, match=r"wake takes 1 argument, but must take \(old, new, ctx\)"):
         run(path, counting(), lambda ctx: None, wake=lambda new: True)

@@ -119,10 +119,10 @@ def test_what_does_not_belong_to_a_run_is_refused(graph: gp.Graph) -> None:
         run(gp.kronecker(8, edge_factor=4, seed=4), checkpoint=gp.Checkpoint(store), resume=True)
     with pytest.raises(CheckpointError, match="belongs to another program"):
         run(graph, checkpoint=gp.Checkpoint(store), resume=True, wake=lambda old, new, ctx: new % 6 == 0)
-    with pytest.raises(ArgumentError, match="has mixed vertices: resume it with gp.run"):
+    with pytest.raises(ArgumentError, match=r"has mixed vertices: resume it with gp\.run"):
         gp.agents.resume(store, "run", busy)
+    program = smallest(lambda old, new: False)[0]
     with pytest.raises(CheckpointError, match="belongs to a run of mixed"):
-        program = smallest(lambda old, new: False)[0]
         gp.run(graph, program, device="cpu", checkpoint=gp.Checkpoint(store), resume=True)
 
 
