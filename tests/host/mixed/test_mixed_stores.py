@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.cli import main
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, CheckpointError
-from tests.agents import WORKERS
 from tests.devices import PROGRAM_DEVICES
 from tests.host.mixed.test_mixed_runs import busy, smallest
 
@@ -165,56 +162,6 @@ def test_few_changes_take_few_bytes() -> None:
     sizes = [commit.size for commit in store.history("run")]
     assert max(sizes[1:]) < 40_000
     assert gp.agents.state_at(store, "run").arrays["value"][5000] == 12
-
-
-SCRIPT = """
-import os, signal, sys
-import gpu_pregel as gp
-from tests.host.mixed.test_mixed_runs import busy
-from tests.host.mixed.test_mixed_stores import facts, run
-from gpu_pregel.host.superstep import journal, master
-
-file, workers, victim, moment = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-graph = gp.kronecker(8, edge_factor=4, seed=3)
-
-def die(): os.kill(os.getpid(), signal.SIGKILL)
-
-if moment == "before":
-    whole = journal.Journal._write_commit
-    def dying(self, step, status):
-        if step == victim: die()
-        whole(self, step, status)
-    journal.Journal._write_commit = dying
-elif moment == "after":
-    whole = journal.Journal._write_commit
-    def dying(self, step, status):
-        whole(self, step, status)
-        if step == victim: die()
-    journal.Journal._write_commit = dying
-elif moment == "computing":
-    whole_busy = busy
-    seen = []
-    def busy(ctx):
-        seen.append(ctx.vertex_id)
-        if ctx.superstep == victim and len(seen) % 7 == 3: die()
-        return whole_busy(ctx)
-run(graph, busy, checkpoint=file, resume=True, workers=workers)
-"""
-
-
-@WORKERS
-@pytest.mark.parametrize("moment", ["before", "after", "computing"])
-def test_a_killed_program_loses_nothing_and_repeats_nothing(
-    graph: gp.Graph, expected: tuple[Any, ...], tmp_path: Path, moment: str, workers: int
-) -> None:
-    file = tmp_path / "runs.db"
-    if moment == "computing" and workers:
-        pytest.skip("a worker that kills itself is replaced; see test_workers_may_die")
-    for victim in (1, 4):
-        command = [sys.executable, "-c", SCRIPT, str(file), str(workers), str(victim), moment]
-        found = subprocess.run(command, check=False, capture_output=True, text=True)
-        assert found.returncode == -signal.SIGKILL, found.stderr
-    assert facts(run(graph, checkpoint=file, resume=True, workers=workers)) == expected
 
 
 def test_workers_may_die(graph: gp.Graph, expected: tuple[Any, ...], tmp_path: Path) -> None:
