@@ -21,6 +21,8 @@ WRITTEN, SENT = "written to its vertex", "sent to vertices"
 """The parts of an agent's record that are for numeric vertices; with spaces they are no names of aggregators."""
 FROM_AGENT = "\0from agent"
 """Marks messages of agents, which have a sender, from messages of other programs."""
+ALONG_EDGE = "\0along an edge"
+"""Marks those of them that are messages of the program."""
 
 
 class Neighbor(NamedTuple):
@@ -135,11 +137,11 @@ class AgentContext:
         if others:
             self._messages = [self._received(decode(one, name="a message")) for one in others]
 
-    @staticmethod
-    def _received(content: Any) -> Message:
-        if type(content) is tuple and len(content) == 3 and content[0] == FROM_AGENT:
-            return Message(*content[1:])
-        return Message(None, content)
+    def _received(self, content: Any) -> Message:
+        if type(content) is not tuple or content[:1] not in ((FROM_AGENT,), (ALONG_EDGE,)):
+            return Message(None, content)
+        kind, sender, message = content
+        return Message(sender, self._types.message.pack(message) if kind == ALONG_EDGE else message)
 
     @property
     def vertex_id(self) -> Any:
@@ -227,6 +229,8 @@ class AgentContext:
         If ``target`` is an agent from the start, it receives any data. If not, the message must be one of the program:
         it is combined with those that arrive along edges, and applied.
         """
+        if target is None:
+            raise AgentError(f"vertex {self.vertex_id!r} sends to None, which is no id: send to the ids of the graph")
         if self._is_agent(target):
             self._agent.send(target, (FROM_AGENT, self.vertex_id, message))
         else:
@@ -236,7 +240,7 @@ class AgentContext:
         """Send a message of the program along every out-edge."""
         parts = self._message(message)
         for target in self._input.agents:
-            self._agent.send(target, (FROM_AGENT, self.vertex_id, message))
+            self._agent.send(target, (ALONG_EDGE, self.vertex_id, parts))
         self._effects.append((None, parts))
 
     def _is_agent(self, target: Any) -> bool:
@@ -248,7 +252,7 @@ class AgentContext:
     def _message(self, message: Any) -> tuple[Any, ...]:
         fields = self._types.message
         parts = fit_value(message, fields, f"vertex {self.vertex_id!r} sends")
-        return parts if fields.is_tuple else (parts,)
+        return tuple(parts) if fields.is_tuple else (parts,)
 
     def stay_awake(self) -> None:
         """Compute this agent in the next superstep, too, whether something wakes it or not."""

@@ -69,7 +69,7 @@ class NumericSide:
         self._numbers: dict[Id, int] = {}
         self._arrived: dict[int, list[tuple[Any, tuple[Any, ...]]]] = {}
         self._superstep = 0
-        self._totals: tuple[Any, ...] = ()
+        self._totals: tuple[Any, ...] = tuple(dtype.type(start) for _, dtype, start in program.aggregates)
         self._effects: list[Effect] = []
         self._inputs: dict[Id, bytes] = {}
         self._begun: dict[Id, bytes] | None = None
@@ -215,13 +215,14 @@ class NumericSide:
 
         ``totals`` are the aggregates of the superstep.
         """
-        self._superstep, self._totals = superstep, totals
+        self._superstep = superstep
         if len(self._agents):
             activity = self._restore_agents(activity)
         effects, self._effects = self._effects, []
         written = [effect for effect in effects if effect.written is not None]
         if written:
             activity = self._write(superstep, written, activity)
+        self._totals = totals
         if any(effect.messages for effect in effects):
             self._state.posted = self._combine(effects)
         return activity

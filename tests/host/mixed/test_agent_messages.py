@@ -1,0 +1,89 @@
+"""What agents send and read beside numeric vertices: messages with named fields, and aggregates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import AgentsFailedError
+
+ONCE = gp.agents.RetryPolicy(attempts=1)
+
+
+def run(graph: gp.Graph, program: gp.VertexProgram, compute: Any, vertices: Any, **options: Any) -> Any:
+    agents = gp.Agents(compute, vertices=vertices, retry=ONCE)
+    return gp.run(graph, program, agents=agents, **{"device": "python", "on_limit": "return", **options})
+
+
+@pytest.fixture
+def path() -> gp.Graph:
+    return gp.Graph.from_edgelist(["a", "b", "c"], ["b", "c", "d"], directed=True)
+
+
+def keeping() -> gp.VertexProgram:
+    """Return a program whose messages have named fields; the largest becomes the value."""
+    return gp.VertexProgram(
+        value={"risk": np.float64, "hops": np.int64},
+        init=lambda ctx: (0.0, 0),
+        initially_active=lambda ctx: False,
+        message=lambda value, ctx: (value.risk, value.hops + 1),
+        combine="max",
+        apply=lambda value, incoming, ctx: incoming,
+    )
+
+
+def test_agents_send_messages_with_named_fields(path: gp.Graph) -> None:
+    def report(ctx: Any) -> None:
+        ctx.state = [(one.sender, one.content.risk, one.content.hops) for one in ctx.messages]
+        if ctx.vertex_id == "a" and ctx.superstep == 0:
+            ctx.send("d", ctx.value._replace(hops=7))
+            ctx.send_to_neighbors((0.5, 3))
+
+    result = run(path, keeping(), report, ["a", "b"])
+    assert result["d"] == (0.0, 7)
+    assert result.agents.values == {"a": [], "b": [("a", 0.5, 3)]}
+
+
+def test_a_message_to_none_is_refused(path: gp.Graph) -> None:
+    with pytest.raises(AgentsFailedError, match="vertex 'a' sends to None, which is no id"):
+        run(path, keeping(), lambda ctx: ctx.send(None, (1.0, 1)), ["a"])
+
+
+def counted(**options: Any) -> gp.VertexProgram:
+    """Return a program whose aggregate is the number of the superstep; vertex a never rests."""
+    return gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        initially_active=lambda ctx: ctx.vertex == 0,
+        message=lambda value, ctx: 1,
+        combine="max",
+        apply=lambda value, incoming, ctx: ctx.superstep,
+        aggregators={"step": gp.Aggregator("max", lambda old, new, ctx: ctx.superstep)},
+        **options,
+    )
+
+
+def test_agents_read_aggregates_from_superstep_0_on() -> None:
+    graph = gp.Graph.from_edgelist([0, 0], [0, 1], directed=True)
+
+    def read(ctx: Any) -> None:
+        ctx.state = [*(ctx.state or ()), ctx.aggregated.step]
+        ctx.stay_awake()
+
+    identity = np.iinfo(np.int64).min
+    assert run(graph, counted(), read, [1], max_supersteps=4).agents.values == {1: [identity, identity, 1, 2]}
+
+
+def test_a_written_value_is_active_by_the_aggregates_that_the_superstep_sees() -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [0, 2], directed=True)
+    program = counted(active=lambda old, new, ctx: ctx.vertex == 0 or ctx.aggregated.step == 2)
+
+    def write(ctx: Any) -> int:
+        ctx.stay_awake()
+        return int(ctx.superstep)
+
+    result = run(graph, program, write, [1], max_supersteps=6)
+    assert [row["active_vertices"] for row in result.trace] == [1, 1, 1, 2, 1, 1]  # 2 is the aggregate of superstep 2
