@@ -68,9 +68,11 @@ class NumericSide:
         self._keys: dict[int, Id] = {}
         self._numbers: dict[Id, int] = {}
         self._arrived: dict[int, list[tuple[Any, tuple[Any, ...]]]] = {}
-        self._superstep = 0
+        self._superstep = -1
         self._totals: tuple[Any, ...] = tuple(dtype.type(start) for _, dtype, start in program.aggregates)
         self._effects: list[Effect] = []
+        self._sent: Posted | None = None
+        """What agents have sent to numeric vertices, combined; with ``_effects``, until it is carried out."""
         self._inputs: dict[Id, bytes] = {}
         self._begun: dict[Id, bytes] | None = None
         """The inputs of agents that an earlier program has begun to compute."""
@@ -198,7 +200,7 @@ class NumericSide:
                 refused.update(self._find_targets(key, effect) if messages else {})
                 effects.append(effect)
         self._effects = effects
-        return refused
+        return refused or self._combine(effects)
 
     def _find_targets(self, key: Id, effect: Effect) -> Refusals:
         """Replace the ids of an agent's targets by numbers; return why it cannot be done."""
@@ -223,8 +225,8 @@ class NumericSide:
         if written:
             activity = self._write(superstep, written, activity)
         self._totals = totals
-        if any(effect.messages for effect in effects):
-            self._state.posted = self._combine(effects)
+        if self._sent is not None:
+            self._state.posted, self._sent = self._sent, None
         return activity
 
     def clear_due(self) -> None:
@@ -321,22 +323,28 @@ class NumericSide:
         degrees = int(graph.out_degrees[vertex]), int(graph.in_degrees[vertex])
         return VertexContext(vertex, superstep, graph.num_vertices, *degrees, aggregated, parameters)
 
-    def _combine(self, effects: Iterable[Effect]) -> Posted | None:
-        """Combine the messages to each vertex in the order of (sender, sequence)."""
-        fields = self._program.message
-        function = self._functions["combine"]
+    def _combine(self, effects: Iterable[Effect]) -> Refusals:
+        """Combine the messages to each vertex in the order of (sender, sequence); return why it cannot be done."""
+        fields, function, superstep = self._program.message, self._functions["combine"], self._superstep + 2
         found: dict[int, Any] = {}
         with np.errstate(**STRICT):
             for effect in effects:
-                for target, parts in effect.messages:
-                    message = fields.pack(parts)
-                    for v in self._targets(effect.vertex) if target is None else (target,):
-                        found[v] = function(v, self._superstep + 1, found[v], message) if v in found else message
-        if not found:
-            return None
-        vertices = sorted(found)
-        messages = [found[v] if fields.is_tuple else (found[v],) for v in vertices]
-        columns = zip(*messages, strict=True)
+                try:
+                    for target, parts in effect.messages:
+                        message = fields.pack(parts)
+                        for v in self._targets(effect.vertex) if target is None else (target,):
+                            found[v] = function(v, superstep, found[v], message) if v in found else message
+                except Exception as error:  # of the program's function
+                    problem = f"sent a message that cannot be combined with those to the same vertex: {error}"
+                    return {self.key_of(effect.vertex): refusal(problem, error)}
+        self._sent = self._posted_of(found) if found else None
+        return {}
+
+    def _posted_of(self, messages: dict[int, Any]) -> Posted:
+        """Return messages by vertex as arrays."""
+        fields, vertices = self._program.message, sorted(messages)
+        rows = [messages[v] if fields.is_tuple else (messages[v],) for v in vertices]
+        columns = zip(*rows, strict=True)
         arrays = tuple(np.array(column, dtype) for column, dtype in zip(columns, fields.dtypes, strict=True))
         return Posted(np.array(vertices, np.int64), arrays)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,23 @@ def test_a_written_value_is_active_by_the_aggregates_that_the_superstep_sees() -
 
     result = run(graph, program, write, [1], max_supersteps=6)
     assert [row["active_vertices"] for row in result.trace] == [1, 1, 1, 2, 1, 1]  # 2 is the aggregate of superstep 2
+
+
+def test_messages_that_cannot_be_combined_hold_the_superstep(tmp_path: Path) -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [2, 2], directed=True)
+    program = gp.VertexProgram(
+        value=np.int8,
+        init=lambda ctx: 0,
+        initially_active=lambda ctx: False,
+        message=lambda value, ctx: value,
+        combine="sum",
+        apply=lambda value, incoming, ctx: incoming,
+    )
+
+    def run_with(number: int, **options: Any) -> Any:
+        store = gp.Checkpoint(tmp_path / "runs.db")
+        return run(graph, program, lambda ctx: ctx.send(2, number), [0, 1], checkpoint=store, **options)
+
+    with pytest.raises(AgentsFailedError, match=r"vertex 1: .*combined.* vertex 2 in superstep 1: it returns 200"):
+        run_with(100)
+    assert run_with(27, resume=True)[2] == 127  # vertex 0 has sent 100, and is not computed again
