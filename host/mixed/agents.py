@@ -30,8 +30,8 @@ class Agents:
         ``compute(ctx)``, an ordinary or ``async`` function of an :class:`AgentContext`. What it returns is written to
         its vertex: the value, or a dict with some of its named fields.
     vertices : iterable of ids, mapping from id to data, or callable, optional
-        Vertices that are agents from the start: they receive the messages to them, and the program changes nothing of
-        theirs. A mapping gives the state that each starts with; ``vertices(id)`` chooses by the id. They are computed
+        Vertices that are agents from the start: they receive the messages to them, and the program applies nothing to
+        them. A mapping gives the state that each starts with; ``vertices(id)`` chooses by the id. They are computed
         in superstep 0 and whenever they have messages.
     neighbors : int, default 64
         Maximum number of neighbours in ``ctx.neighbors``.

@@ -63,8 +63,8 @@ class NumericSide:
         self._is_agent = np.zeros(graph.num_vertices if len(agents) else 0, bool)
         self._is_agent[agents] = True
         self._edges = _edges_to(graph, self._is_agent) if len(agents) else None
-        self._kept: tuple[Array, ...] = ()
-        """The values of the agents from the start, which only they change."""
+        if len(agents):
+            state.exclude(agents)
         self._keys: dict[int, Id] = {}
         self._numbers: dict[Id, int] = {}
         self._arrived: dict[int, list[tuple[Any, tuple[Any, ...]]]] = {}
@@ -218,8 +218,8 @@ class NumericSide:
         ``totals`` are the aggregates of the superstep.
         """
         self._superstep = superstep
-        if len(self._agents):
-            activity = self._restore_agents(activity)
+        if superstep == 0 and len(self._agents):
+            activity = self._activate(self._agents, np.zeros(len(self._agents), bool), activity)
         effects, self._effects = self._effects, []
         written = [effect for effect in effects if effect.written is not None]
         if written:
@@ -236,8 +236,6 @@ class NumericSide:
     def find_woken(self) -> int:
         """Add the vertices that a superstep has woken, and return how many; none of them is an agent from the start."""
         woken = self._state.woken()
-        if len(self._agents):
-            woken = woken[~self._is_agent[woken]]
         self.woken = np.union1d(self.woken, woken) if len(self.woken) else woken
         return len(woken)
 
@@ -254,18 +252,10 @@ class NumericSide:
     def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array, arrived: bytes) -> None:
         """Continue after a superstep whose state has been restored."""
         self._superstep, self._totals, self.woken, self._arrived = superstep, totals, woken, dict(decode(arrived))
-        self._kept = self._state.gather(self._agents)
 
     def resume_inputs(self, inputs: bytes | None) -> None:
         """Give agents these inputs, which they began with; None: those of the state from now on."""
         self._begun = None if inputs is None else dict(decode(inputs))
-
-    def _restore_agents(self, activity: Activity) -> Activity:
-        """Undo what the program has computed for vertices that are agents from the start."""
-        if self._superstep == 0:
-            self._kept = self._state.gather(self._agents)
-        self._state.scatter(self._agents, self._kept)
-        return self._activate(self._agents, np.zeros(len(self._agents), bool), activity)
 
     def _activate(self, vertices: Array, flags: Array, activity: Activity) -> Activity:
         """Set which of some vertices are active; return the new activity."""
@@ -287,11 +277,6 @@ class NumericSide:
             for place, number in written.items() if isinstance(written, dict) else enumerate(written):
                 new[place][k] = number
         self._state.scatter(numbers, new)
-        if len(self._agents):
-            own = np.flatnonzero(self._is_agent[numbers])
-            places = np.searchsorted(self._agents, numbers[own])
-            for kept, column in zip(self._kept, new, strict=True):
-                kept[places] = column[own]
         return self._activate(numbers, self._flags(superstep, numbers, old, new), activity)
 
     def _flags(self, superstep: int, numbers: Array, old: tuple[Array, ...], new: list[Array]) -> Array:

@@ -81,6 +81,8 @@ class CheckedState(CpuState):
         twin.set_parameters(self._parameter_values)
         twin.attach(values, frontier)
         twin.context_arrays, twin._given, twin.posted = aggregates, self._given, posted
+        if self.excluded is not None:
+            twin.exclude(self.excluded)
         repeat(twin)
         raise ProgramError(
             f"a function fails in superstep {superstep} in compiled code ({type(failure).__name__}: {failure}), but "

@@ -93,7 +93,7 @@ class CpuState(ProgramState):
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         self._totals: tuple[Array, ...] = ()
         self.partitions = [CpuPartition(partition, program) for partition in partitions]
-        starts = program.identity if program.message.is_tuple else (program.identity,)
+        self._starts = program.identity if program.message.is_tuple else (program.identity,)
         touched = np.zeros_like(self._everywhere)
         self._use(
             VertexArrays(
@@ -102,7 +102,7 @@ class CpuState(ProgramState):
                 values=tuple(device.empty(n, dtype) for dtype in program.value.dtypes),
                 frontier=np.zeros_like(self._everywhere),
                 inbox=tuple(
-                    np.full(n, start, dtype) for start, dtype in zip(starts, program.message.dtypes, strict=True)
+                    np.full(n, start, dtype) for start, dtype in zip(self._starts, program.message.dtypes, strict=True)
                 ),
                 touched=touched,
                 woken=touched if program.declaration.wake is None else np.zeros_like(self._everywhere),
@@ -222,6 +222,11 @@ class CpuState(ProgramState):
         """Deliver: vertices with messages apply them and decide whether they are active."""
         if self._always:
             self.vertices.touched[:] = self._everywhere
+        if self.excluded is not None:
+            touched = self.vertices.touched
+            touched &= self._applying
+            for inbox, start in zip(self.vertices.inbox, self._starts, strict=True):
+                inbox[self.excluded] = start
         for part in self.partitions:
             for partial, (_, _, start) in zip(part.partials, self._program.aggregates, strict=True):
                 partial.fill(start)

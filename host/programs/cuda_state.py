@@ -153,6 +153,11 @@ class CudaState(ProgramState):
         self._is_queued = False
         super().activate(vertices, flags)
 
+    def exclude(self, vertices: Array) -> None:
+        """Apply nothing to some vertices; chains of supersteps would."""
+        super().exclude(vertices)
+        self._can_chain = False
+
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
         self._is_queued = False
@@ -302,9 +307,13 @@ class CudaState(ProgramState):
     def _apply(self, superstep: int, row: int, *, dense: bool, edge_limit: int) -> None:
         """Deliver: vertices with messages apply them; the figures are written to row ``row`` of ``control``."""
         own = self.vertices
+        touched = own.touched
+        if self._applying is not None:
+            # The kernel clears it.
+            dense, touched = False, self._device.upload(self._applying.view(np.uint32).copy())
         self._launch(
             *(self._program.apply, self._tiles * BLOCK, dense, superstep, row, edge_limit),
-            *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, own.touched),
+            *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, touched),
             *(own.values, own.frontier, own.woken, self._counts, self._partials, self._control),
         )
 

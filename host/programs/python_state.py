@@ -269,7 +269,10 @@ class PythonState(ProgramState):
         """Deliver: vertices with messages apply them and decide whether they are active."""
         sums, active, applied = [start.item() for _, _, start in self._program.aggregates], [], 0
         self._woken = []
+        excluded = set() if self.excluded is None else set(self.excluded.tolist())
         for v in range(self._n) if self._always else sorted(inbox):
+            if v in excluded:
+                continue
             incoming = inbox.get(v, self._identity)
             if incoming == self._identity and not self._always:
                 continue

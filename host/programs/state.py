@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
+from gpu_pregel.host.graphs.partitions import Partition, full_bitmap, pack_bits
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, Signals, VertexArrays
 from gpu_pregel.host.programs.traffic import Traffic
@@ -100,6 +100,10 @@ class ProgramState(ABC):
         """Whether superstep 0 takes the values, and the frontier, as they are."""
         self.posted: Posted | None = None
         """Messages that the next superstep delivers besides those along edges."""
+        self.excluded: Array | None = None
+        """The vertices, int64, to which nothing is applied, as :meth:`exclude` says."""
+        self._applying: Array | None = None
+        """The bitmap of the others."""
         edges = partitions[0].out_edges
         weight = edges.weights.itemsize if edges.weights is not None and program.per_edge else 0
         self._traffic = Traffic(
@@ -131,6 +135,12 @@ class ProgramState(ABC):
         """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""
 
     # Single vertices, for agents beside the program.
+
+    def exclude(self, vertices: Array) -> None:
+        """Apply nothing to some vertices, int64, from superstep 1 on: what is sent to them along edges is dropped."""
+        flags = np.ones(self._n, bool)
+        flags[vertices] = False
+        self.excluded, self._applying = vertices, pack_bits(flags)
 
     def woken(self) -> Array:
         """Return the vertices, int64, that woke agents in the last superstep, in ascending order."""

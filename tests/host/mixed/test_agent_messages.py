@@ -108,3 +108,22 @@ def test_messages_that_cannot_be_combined_hold_the_superstep(tmp_path: Path) -> 
     with pytest.raises(AgentsFailedError, match=r"vertex 1: .*combined.* vertex 2 in superstep 1: it returns 200"):
         run_with(100)
     assert run_with(27, resume=True)[2] == 127  # vertex 0 has sent 100, and is not computed again
+
+
+@pytest.mark.parametrize(("device", "active"), [("cpu", "changed"), ("python", "always"), ("emulated", "always")])
+def test_the_program_applies_nothing_to_agents(device: str, active: Any) -> None:
+    graph = gp.Graph.from_edgelist([0, 0, 0], [0, 1, 2], directed=True)
+    program = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: ctx.vertex,
+        initially_active=lambda ctx: ctx.vertex == 0,
+        message=lambda value, ctx: value + 1,
+        combine="sum",
+        apply=lambda value, incoming, ctx: incoming,
+        active=active,
+        aggregators={"applied": gp.Aggregator("sum", lambda old, new, ctx: 1)},
+    )
+    result = run(graph, program, lambda ctx: None, [1], device=device, max_supersteps=4)
+    assert [result[v] for v in range(3)] == [3, 1, 3]
+    assert [row["applied"] for row in result.trace] == [0, 2, 2, 2]
+    assert result.aggregated.applied == 2
