@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, UnknownVertexError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.observers.events import ProgressObserver
 from gpu_pregel.host.agents.options import make_options
@@ -262,14 +262,15 @@ def _states(graph: Graph, given: Any) -> dict[int, Any]:
             if not isinstance(answer, (bool, np.bool_)):
                 raise ArgumentTypeError(f"vertices({ids[v]!r}) returns {answer!r:.80}, but must return True or False")
         return {v: None for v, answer in chosen if answer}
-    states = given if isinstance(given, Mapping) else dict.fromkeys(given)
     found: dict[int, Any] = {}
-    for one, state in states.items():
+    for one, state in given.items() if isinstance(given, Mapping) else ((one, None) for one in given):
         if isinstance(state, Vertex):
             raise ArgumentTypeError(f"the state of vertex {one!r} must be data, not a Vertex: pass its value")
-        if one not in graph:
-            raise ArgumentError(f"vertices has {one!r}, which is not in the graph: pass ids of the graph")
-        found[graph.vertex(one)] = state
+        try:
+            number = graph.vertex(one)
+        except (UnknownVertexError, TypeError):
+            raise ArgumentError(f"vertices has {one!r}, which is not in the graph: pass ids of the graph") from None
+        found[number] = state
     return found
 
 

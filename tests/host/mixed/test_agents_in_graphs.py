@@ -233,8 +233,9 @@ def test_what_cannot_be_meant_is_refused(path: gp.Graph) -> None:
         gp.run(path, program, wake=first, agents=gp.Agents(workers=1))
     with pytest.raises(ArgumentError, match="no vertex can become an agent"):
         gp.run(path, program, agents=gp.Agents(print))
-    with pytest.raises(ArgumentError, match="vertices has 'e', which is not in the graph"):
-        gp.run(path, program, agents=gp.Agents(print, vertices=["e"]))
+    for other in ("e", ["a"], None):
+        with pytest.raises(ArgumentError, match=r"vertices has .*, which is not in the graph"):
+            gp.run(path, program, agents=gp.Agents(print, vertices=[other]))
     with pytest.raises(ArgumentTypeError, match=r"vertices\('a'\) returns 1, but must return True or False"):
         gp.run(path, program, agents=gp.Agents(print, vertices=lambda vertex: 1))
     with pytest.raises(ArgumentError, match="agents compute this program"):
