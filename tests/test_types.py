@@ -62,6 +62,16 @@ def compute(ctx: gp.agents.Context) -> None:
     ctx.vote_to_halt()
 
 
+def investigate(ctx: gp.AgentContext) -> dict[str, float] | None:
+    assert_type(ctx.superstep, int)
+    ctx.send(ctx.neighbors[0].id, 1.0)
+    return None
+
+
+woken = gp.run(graph, distances, agents=gp.Agents(investigate, workers=1), wake=lambda old, new, ctx: new > 1)
+print(woken.agents.values)
+gp.Agents(investigate, max_lags=1)  # wrong
+
 agents = gp.agents.run([gp.agents.Vertex("a", 1, edges=["b"]), gp.agents.Vertex("b", 2)], compute, workers=0)
 assert_type(agents, gp.agents.AgentResult)
 

@@ -71,6 +71,12 @@ class ProgramResult(VertexResult):
 
     value_name = "value"
 
+    if TYPE_CHECKING:
+
+        @property
+        def agents(self) -> Any:
+            """Only a ``MixedResult`` has them, which ``run`` returns with ``gp.Agents(compute)``."""
+
     @property
     def supersteps(self) -> int:
         """Number of supersteps, including superstep 0."""
@@ -113,7 +119,9 @@ class ProgramResult(VertexResult):
         return {"vertex": self._vertex_ids(), **self._parts}
 
     def __repr__(self) -> str:
-        return f"<ProgramResult: {self.graph.num_vertices:,} values, {self.supersteps} supersteps, {self.status}>"
+        return (
+            f"<{type(self).__name__}: {self.graph.num_vertices:,} values, {self.supersteps} supersteps, {self.status}>"
+        )
 
 
 def run(
