@@ -98,7 +98,9 @@ class AgentContext:
     """A vertex in a superstep, as seen by the compute function of ``gp.Agents``.
 
     Its value, and those of its neighbours, are those that the last superstep left. What the function returns becomes
-    the value of the vertex: all of it, or a dict with some of its named fields; None leaves it as it is.
+    the value of the vertex when the superstep is committed, whatever ``apply`` has made of it in between: all of it, or
+    a dict with some of its named fields; None leaves it as it is. The vertex is then active, and sends the program's
+    messages along its edges, if the value has changed, or if the program's ``active`` says so.
 
     Examples
     --------
@@ -165,7 +167,10 @@ class AgentContext:
 
     @property
     def state(self) -> Any:
-        """Data that the agent keeps from one superstep to the next; None at first. Can be set or modified in place."""
+        """Data that the agent keeps from one superstep to the next; None at first. Can be set or modified in place.
+
+        As in messages to agents, tuples with named fields are no data: keep ``tuple(ctx.value)``.
+        """
         return self._agent.value
 
     @state.setter
@@ -259,7 +264,12 @@ class AgentContext:
         self._is_awake = True
 
     def interrupt(self, payload: Any = None) -> Any:
-        """Return the next recorded answer; if none is left, end this attempt until there is one."""
+        """Return the next recorded answer; if none is left, end this attempt until there is one.
+
+        The run then ends with the status "interrupted", and ``result.agents.interrupts`` has the payload. With
+        ``checkpoint=``, record an answer by ``gp.agents.answer(store, run_id, vertex_id, answer)``, and call
+        :func:`gpu_pregel.run` with ``resume=True``: the function is called again from its start.
+        """
         return self._agent.interrupt(payload)
 
     def heartbeat(self) -> None:

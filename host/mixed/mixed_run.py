@@ -58,6 +58,9 @@ Array = np.ndarray[Any, Any]
 class MixedResult(ProgramResult):
     """The result of a vertex program's run with agents.
 
+    If the status is "failed", "interrupted" or "stopped", a superstep may be held: then ``values`` have what the
+    program has computed in it, and not yet what its agents do. ``gp.agents.state_at`` reads what is committed.
+
     Attributes
     ----------
     agents : AgentResult
