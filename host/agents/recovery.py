@@ -57,8 +57,6 @@ class RecoveredRun:
         Bytes of the last base, and of the commits since then.
     blobs : dict of str to bytearray
         Arrays beside the agents.
-    begun_at : int or None
-        The superstep that has begun, if it is an earlier one.
     journal : Journal or None
     """
 
@@ -72,7 +70,6 @@ class RecoveredRun:
     base_size: int = 0
     size_since_base: int = 0
     blobs: dict[str, bytearray] = field(default_factory=dict)
-    begun_at: int | None = None
     journal: Journal | None = None
 
     def ledger(self) -> Ledger:
@@ -267,7 +264,6 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
 
             reading(commit.step, partial(apply_changes, result.blobs, read.beside))
         result.rows.append(read.row)
-        result.begun_at = read.begun
         if read.begun is not None:
             carried += read.segments
             continue

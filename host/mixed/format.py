@@ -13,7 +13,6 @@ from gpu_pregel.host.agents.formats import AgentFormat
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.mixed.change import MixedChange
 from gpu_pregel.host.mixed.numeric_side import NumericSide
-from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 from gpu_pregel.host.superstep.stored_arrays import ArrayHistory, Blobs, read_arrays, with_header
@@ -23,7 +22,7 @@ Array = np.ndarray[Any, Any]
 _MOST_CHANGED = 0.5
 """A commit in which a larger part of the arrays has changed stores them whole, with a base."""
 _TRACE, _ACTIVITY, _WOKEN, _POSTED = "trace", "activity", "woken", "posted"
-_ARRIVED, _INPUTS = "arrived", "inputs"
+_ARRIVED, _INPUTS, _BEGUN = "arrived", "inputs", "begun"
 
 
 class MixedFormat(AgentFormat):
@@ -52,7 +51,7 @@ class MixedFormat(AgentFormat):
         last: FoldedSuperstep[MixedChange] = supersteps[-1]
         rows = [json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n" for folded in supersteps]
         trace = self._trace + b"".join(rows)
-        arrays = self._arrays(last.change.numeric, trace, is_open=last.change.agents is None)
+        arrays = self._arrays(last.change, trace)
         changes = self._history.changes(arrays)
         size = sum(len(contents) for _, _, contents in changes.values())
         with_base = with_base or size > _MOST_CHANGED * sum(array.nbytes for array in arrays.values())
@@ -65,16 +64,18 @@ class MixedFormat(AgentFormat):
         packed = super().pack_commit([agents._replace(row=row)], parts, with_base=with_base)
         return packed._replace(blobs=arrays) if with_base else packed
 
-    def _arrays(self, change: NumericChange, trace: bytes, *, is_open: bool) -> dict[str, Array]:
+    def _arrays(self, change: MixedChange, trace: bytes) -> dict[str, Array]:
         """Return everything that a resumed run needs of the numeric side."""
+        is_open, numeric = change.agents is None, change.numeric
         posted = self._run.posted or Posted(np.zeros(0, np.int64), ())
         arrays = {
             **self._run.snapshot(),
-            **{f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)},
-            _ACTIVITY: np.array(change.activity, np.int64),
+            **{f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(numeric.totals)},
+            _ACTIVITY: np.array(numeric.activity, np.int64),
             _WOKEN: self._side.woken,
             _ARRIVED: np.frombuffer(self._side.arrived, np.uint8),
             _INPUTS: np.frombuffer(self._side.inputs if is_open else b"", np.uint8),
+            _BEGUN: np.array([change.begun] if is_open else [], np.int64),
             _POSTED: posted.vertices,
             **{f"{_POSTED}{k}": column for k, column in enumerate(posted.messages)},
             _TRACE: np.frombuffer(trace, np.uint8),
@@ -113,7 +114,9 @@ class Restored:
             self.activity = Activity(*self._arrays[_ACTIVITY].tolist())
             self.woken = self._arrays[_WOKEN].astype(np.int64)
             self.arrived = self._arrays[_ARRIVED].tobytes()
-            self.inputs = self._arrays[_INPUTS].tobytes()
+            begun = self._arrays[_BEGUN].tolist()
+            self.begun_at: int | None = begun[0] if begun else None
+            self.inputs = self._arrays[_INPUTS].tobytes() if begun else None
         except (LookupError, TypeError, ValueError) as error:
             raise self._damaged(error) from error
 

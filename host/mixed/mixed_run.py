@@ -206,19 +206,21 @@ class MixedRun:
         fields = ready.compiled.value.names or [f"value{k}" for k in range(len(ready.compiled.value.dtypes))]
         if format is not None:
             format.attach(ready.state, side, fields if ready.compiled.value.is_tuple else ["value"], recovered.blobs)
+        begun_at: int | None = None
         if recovered.blobs:
             restored = Restored(recovered.blobs, f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}")
             activity, totals = restored.restore(ready.state, len(ready.compiled.aggregates))
             numeric.resume(activity, totals)
             side.resume(recovered.superstep - 1, totals, restored.woken, restored.arrived)
-            side.resume_inputs(None if recovered.begun_at is None else restored.inputs)
+            side.resume_inputs(restored.inputs)
+            begun_at = restored.begun_at
             recovered.rows[:] = restored.rows
         return MixedPolicy(
             *(numeric, agents, side, format),
             has_wake=self.program.wake is not None,
             max_lag=self.agents.max_lag if self.agents.workers else 0,
             max_supersteps=self.max_supersteps,
-            begun_at=recovered.begun_at,
+            begun_at=begun_at,
         )
 
     def _result(self, ready: ReadyProgram, policy: NumericPolicy, found: AgentResult, compiled: float) -> MixedResult:

@@ -100,11 +100,14 @@ class MixedPolicy:
         direction = self._numeric.order(superstep)
         if superstep == 0:
             self._run_kernels(0, direction, None)
-        if self._begun_at is None:
-            self._begun_at = superstep
-            self._ledger = self._agents.order(superstep)
-            self._side.clear_due()
-        assert self._ledger is not None
+        if self._ledger is None:
+            if self._begun_at is None:
+                self._begun_at = superstep
+                self._ledger = self._agents.order(superstep)
+                self._side.clear_due()
+            else:  # an earlier program has begun to compute them, and none has ended
+                self._ledger = self._agents.order(self._begun_at)
+            self._side.resume_inputs(None)
         return MixedOrder(direction, self._ledger)
 
     def execute(self, superstep: int, order: MixedOrder, limit: int, journal: Journal | None) -> Waits[Ledger]:  # noqa: ARG002

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gpu_pregel as gp
@@ -106,3 +107,42 @@ def test_a_run_that_stops_while_agents_are_late_goes_on(graph: gp.Graph, tmp_pat
     check(result, graph, totals(wake_of)[1], busy, CHOSEN, stopped + 4)
     assert [row["computed"] for row in result.trace[: stopped + 1]] == [0] * (stopped + 1)
     assert sum(line == "5 0" for line in log.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("is_fork", [False, True])
+def test_late_agents_of_which_none_has_ended_are_computed(tmp_path: Path, is_fork: bool) -> None:
+    """After a stop, and in a fork of that superstep, they see what they saw before."""
+    mark, store = tmp_path / "stopped", gp.MemoryStore()
+
+    async def slow(ctx: Any) -> int:
+        await wait_for(mark)
+        ctx.state = ctx.superstep, ctx.value
+        return int(ctx.value) + 100
+
+    def stop(event: Any) -> None:
+        if event.kind == "commit" and event.facts["superstep"] == 2:
+            raise InterruptedError
+
+    largest = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        initially_active=lambda ctx: ctx.vertex == 0,
+        message=lambda value, ctx: value + 1,
+        combine="max",
+        apply=lambda value, incoming, ctx: max(value, incoming),
+    )
+    path = gp.Graph.from_edgelist([0, 1, 2, 3], [1, 2, 3, 4], directed=True)
+
+    def run_path(run_id: str, **options: Any) -> Any:
+        agents = gp.Agents(slow, workers=1, max_lag=2, observer=options.pop("observer", ()))
+        kept = gp.Checkpoint(store, every=1, keep=9, run_id=run_id)
+        wake = lambda old, new, ctx: ctx.vertex == 1 and new == 1
+        return gp.run(path, largest, device="python", agents=agents, wake=wake, checkpoint=kept, **options)
+
+    with pytest.raises(InterruptedError):
+        run_path("run", observer=stop)
+    mark.touch()
+    result = run_path(gp.agents.fork(store, "run", 2) if is_fork else "run", resume=True)
+    assert result.values.tolist() == [0, 101, 102, 103, 104]
+    assert result.agents.values == {1: (2, 1)}
+    assert max(lags(result)) in (1, 2)
