@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import agents, build, cc, gpu, programs, read, roofline, scaling, simulate, startup, traffic
+from benchmarks import agents, build, cc, gpu, mixed, programs, read, roofline, scaling, simulate, startup, traffic
 from benchmarks import all as all_algorithms
 from gpu_pregel.host.devices.threads import available_threads
 
@@ -24,6 +24,7 @@ SUBCOMMANDS = {
     "roofline": roofline,
     "simulate": simulate,
     "agents": agents,
+    "mixed": mixed,
 }
 
 

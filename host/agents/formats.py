@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
@@ -31,7 +31,9 @@ from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.base_writer import Packing
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
-from gpu_pregel.host.superstep.stored_arrays import BlockChange
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.superstep.stored_arrays import BlockChange
 
 SCHEMA = 4
 """The version of these formats; since version 3, records may have the difference between two values, and since
@@ -245,6 +247,12 @@ class AgentFormat:
                 return PackedCommit(data, [], base)
         return PackedCommit(_pack_commit(change, folded.row, None, self.beside), segment.pack(), base)
 
+    def pack_open(self, begun: int, row: dict[str, Any], parts: Sequence[Outcome | Part]) -> PackedCommit:
+        """Encode a commit after which the agents of superstep ``begun`` are still being computed."""
+        state = self._state
+        columns: tuple[Any, ...] = (state.aggregates, state.function, [], [], [], row, None, self.beside, begun)
+        return PackedCommit(encode(columns), Segment.of_parts(parts).pack())
+
 
 def _is_small(segment: Segment) -> bool:
     """Whether a segment may fit inside its commit."""
@@ -280,13 +288,15 @@ class SavedSuperstep:
     """The row of the trace."""
     beside: dict[str, BlockChange] = field(default_factory=dict)
     """Changes of arrays beside the agents."""
+    begun: int | None = None
+    """The superstep whose agents were still being computed: then the segments belong to a later commit."""
     sent: tuple[Records, Inbox] = field(default_factory=lambda: ([], {}), init=False)
     """The records, and the messages from outside, once they have been applied."""
 
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
         """Decode a superstep."""
-        columns = read_columns(commit, (7, 8), "a commit")
+        columns = read_columns(commit, (7, 8, 9), "a commit")
         last, *beside = columns[6:]
         unpacked = [Segment.unpack(data) for data in segments]
         if last is not None:

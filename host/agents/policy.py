@@ -341,6 +341,11 @@ class AgentPolicy:
             self._events.add("undeliverable", vertex=target, text="there is no such vertex")
         self.ledger, self._folded, self._is_unfinished = None, None, False
 
+    def skip(self, superstep: int) -> None:
+        """Commit a superstep in which no vertex was computed or changed."""
+        for partition in range(self._transport.partitions):
+            self._transport.commit(partition, superstep, NO_CHANGE)
+
     def _has_record(self, vertex: Id) -> bool:
         """Whether the worker of a vertex's partition has computed its record."""
         assert self.ledger is not None

@@ -30,7 +30,6 @@ from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
-from gpu_pregel.host.superstep.stored_arrays import apply_changes
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
@@ -58,6 +57,8 @@ class RecoveredRun:
         Bytes of the last base, and of the commits since then.
     blobs : dict of str to bytearray
         Arrays beside the agents.
+    begun_at : int or None
+        The superstep that has begun, if it is an earlier one.
     journal : Journal or None
     """
 
@@ -71,6 +72,7 @@ class RecoveredRun:
     base_size: int = 0
     size_since_base: int = 0
     blobs: dict[str, bytearray] = field(default_factory=dict)
+    begun_at: int | None = None
     journal: Journal | None = None
 
     def ledger(self) -> Ledger:
@@ -255,19 +257,28 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status, base_size=len(base))
     result.blobs = {name: bytearray(saved.blob(name)) for name in saved.blobs}
     last: SavedSuperstep | None = None
+    carried: list[Segment] = []
     for commit in saved.commits():
         segments = list(commit.segments())
         result.size_since_base += len(commit.data) + sum(map(len, segments))
         read = reading(commit.step, partial(SavedSuperstep.unpack, commit.step, segments, commit.data))
+        if read.beside:
+            from gpu_pregel.host.superstep.stored_arrays import apply_changes  # imports NumPy
+
+            reading(commit.step, partial(apply_changes, result.blobs, read.beside))
+        result.rows.append(read.row)
+        result.begun_at = read.begun
+        if read.begun is not None:
+            carried += read.segments
+            continue
+        read.segments, carried = carried + read.segments, []
         if last is not None and read.needs_inbox:
             reading(last.step, partial(last.deliver, state))
         reading(commit.step, partial(read.apply, state))
-        reading(commit.step, partial(apply_changes, result.blobs, read.beside))
-        result.rows.append(read.row)
         last = read
     if last is not None:
         reading(last.step, partial(last.deliver, state))
-    held = reading(saved.step + 1, partial(_held_segments, saved))
+    held = carried + reading(saved.step + 1, partial(_held_segments, saved))
     for segment in held:
         segment.receive(state)
     if any(segment.is_begun for segment in held):

@@ -31,7 +31,6 @@ from gpu_pregel.host.agents.run import finish, finish_on_loop
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_flag
-from gpu_pregel.host.superstep.stored_arrays import read_arrays
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
@@ -333,6 +332,8 @@ def _arrays(found: RecoveredRun) -> dict[str, Any]:
     """Return the values of numeric vertices beside the agents, by field."""
     if not found.blobs:
         return {}
+    from gpu_pregel.host.superstep.stored_arrays import read_arrays  # imports NumPy
+
     arrays, facts = read_arrays(found.blobs)
     return {name: arrays[f"value{k}"] for k, name in enumerate(facts["fields"])}
 

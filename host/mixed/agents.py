@@ -37,6 +37,10 @@ class Agents:
         Maximum number of neighbours in ``ctx.neighbors``.
     combined : bool, default False
         Whether messages along edges to an agent are combined into one.
+    max_lag : int, default 0
+        How many supersteps numeric vertices may run ahead of agents: what agents do arrives at most so many supersteps
+        later than it would otherwise, and the column ``lag`` of the trace has how many it was. Other agents wait until
+        those that are being computed have ended. Without workers there is no lag.
     on_failure : {"raise", "continue"} or callable
         What to do when an agent has failed its last attempt, as in :func:`gpu_pregel.agents.run`.
     workers : int, default 0
@@ -68,6 +72,7 @@ class Agents:
     vertices: Iterable[Any] | Mapping[Any, Any] | Callable[[Any], Any] | None = None
     neighbors: int = 64
     combined: bool = False
+    max_lag: int = 0
     on_failure: Any = "raise"
     workers: int = 0
     retry: RetryPolicy | None = None
@@ -79,6 +84,7 @@ class Agents:
         if self.compute is not None and not callable(self.compute):
             raise ArgumentTypeError(f"compute must be a function of (ctx), not {self.compute!r}")
         check_integer("neighbors", self.neighbors, 0, 1 << 32)
+        check_integer("max_lag", self.max_lag, 0, 1 << 32)
         check_flag("combined", self.combined)
         given = self.vertices
         is_valid = given is None or callable(given) or isinstance(given, Iterable)

@@ -13,6 +13,9 @@ class MixedChange(NamedTuple):
     """What both sides commit."""
 
     numeric: NumericChange
-    agents: FoldedSuperstep[AgentChange]
+    agents: FoldedSuperstep[AgentChange] | None
+    """None while agents of this superstep, or an earlier one, are still being computed."""
+    begun: int
+    """The superstep in which the agents began that are computed, or were."""
     has_agents: bool
     """Whether agents were computed, or will be in the next superstep: it is committed to the store at once."""

@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 _MOST_CHANGED = 0.5
 """A commit in which a larger part of the arrays has changed stores them whole, with a base."""
 _TRACE, _ACTIVITY, _WOKEN, _POSTED = "trace", "activity", "woken", "posted"
+_ARRIVED, _INPUTS = "arrived", "inputs"
 
 
 class MixedFormat(AgentFormat):
@@ -51,17 +52,20 @@ class MixedFormat(AgentFormat):
         last: FoldedSuperstep[MixedChange] = supersteps[-1]
         rows = [json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n" for folded in supersteps]
         trace = self._trace + b"".join(rows)
-        arrays = self._arrays(last.change.numeric, trace)
+        arrays = self._arrays(last.change.numeric, trace, is_open=last.change.agents is None)
         changes = self._history.changes(arrays)
         size = sum(len(contents) for _, _, contents in changes.values())
         with_base = with_base or size > _MOST_CHANGED * sum(array.nbytes for array in arrays.values())
-        agents = last.change.agents._replace(row=json.loads(rows[-1]))
+        agents, row = last.change.agents, json.loads(rows[-1])
+        with_base = with_base and agents is not None  # a base does not have the records so far
         self._packed = arrays, None if with_base else changes, trace
         self.beside = {} if with_base else changes
-        packed = super().pack_commit([agents], parts, with_base=with_base)
+        if agents is None:
+            return self.pack_open(last.change.begun, row, parts)
+        packed = super().pack_commit([agents._replace(row=row)], parts, with_base=with_base)
         return packed._replace(blobs=arrays) if with_base else packed
 
-    def _arrays(self, change: NumericChange, trace: bytes) -> dict[str, Array]:
+    def _arrays(self, change: NumericChange, trace: bytes, *, is_open: bool) -> dict[str, Array]:
         """Return everything that a resumed run needs of the numeric side."""
         posted = self._run.posted or Posted(np.zeros(0, np.int64), ())
         arrays = {
@@ -69,6 +73,8 @@ class MixedFormat(AgentFormat):
             **{f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)},
             _ACTIVITY: np.array(change.activity, np.int64),
             _WOKEN: self._side.woken,
+            _ARRIVED: np.frombuffer(self._side.arrived, np.uint8),
+            _INPUTS: np.frombuffer(self._side.inputs if is_open else b"", np.uint8),
             _POSTED: posted.vertices,
             **{f"{_POSTED}{k}": column for k, column in enumerate(posted.messages)},
             _TRACE: np.frombuffer(trace, np.uint8),
@@ -106,6 +112,8 @@ class Restored:
             self.rows: list[dict[str, Any]] = [json.loads(line) for line in bytes(blobs[_TRACE]).splitlines()]
             self.activity = Activity(*self._arrays[_ACTIVITY].tolist())
             self.woken = self._arrays[_WOKEN].astype(np.int64)
+            self.arrived = self._arrays[_ARRIVED].tobytes()
+            self.inputs = self._arrays[_INPUTS].tobytes()
         except (LookupError, TypeError, ValueError) as error:
             raise self._damaged(error) from error
 

@@ -50,8 +50,8 @@ def is_stored(store: Store, run_id: str, kind: str, identity: Identity, *, resum
     if row.kind != kind:
         raise CheckpointError(
             where,
-            f"belongs to a run of {row.kind} vertices, and this one has {kind} ones: choose "
-            f"another run_id, or pass the same program, agents and device",
+            f"belongs to a run of {row.kind} vertices: choose another run_id, or pass the program, the agents and the "
+            f"device that it was started with",
         )
     saved = decode_aggregates(read_run(store, run_id).state.aggregates).get(_IDENTITY)
     if saved is None:

@@ -207,9 +207,16 @@ class MixedRun:
             restored = Restored(recovered.blobs, f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}")
             activity, totals = restored.restore(ready.state, len(ready.compiled.aggregates))
             numeric.resume(activity, totals)
-            side.resume(recovered.superstep - 1, totals, restored.woken)
+            side.resume(recovered.superstep - 1, totals, restored.woken, restored.arrived)
+            side.resume_inputs(None if recovered.begun_at is None else restored.inputs)
             recovered.rows[:] = restored.rows
-        return MixedPolicy(numeric, agents, side, format, has_wake=self.program.wake is not None)
+        return MixedPolicy(
+            *(numeric, agents, side, format),
+            has_wake=self.program.wake is not None,
+            max_lag=self.agents.max_lag if self.agents.workers else 0,
+            max_supersteps=self.max_supersteps,
+            begun_at=recovered.begun_at,
+        )
 
     def _result(self, ready: ReadyProgram, policy: NumericPolicy, found: AgentResult, compiled: float) -> MixedResult:
         """Return the result of a run that has ended or is held, or raise the error that has it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,30 +15,13 @@ from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.mixed.agent_context import SENT, WRITTEN, AgentInput
+from gpu_pregel.host.mixed.effect import Effect
 from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
 from gpu_pregel.kernels.programs.fields import VertexContext
 
 Array = np.ndarray[Any, Any]
-
-
-class Effect(NamedTuple):
-    """What an agent does to numeric vertices.
-
-    Attributes
-    ----------
-    vertex : int
-        The agent's own vertex.
-    written : tuple, dict or None
-        Its new value: all fields, or some by number.
-    messages : list of (int or None, tuple)
-        Messages in the order in which they were sent: the target, or None for all out-neighbours, and the fields.
-    """
-
-    vertex: int
-    written: tuple[Any, ...] | dict[int, Any] | None
-    messages: list[tuple[int | None, tuple[Any, ...]]]
 
 
 class NumericSide:
@@ -88,6 +71,9 @@ class NumericSide:
         self._superstep = 0
         self._totals: tuple[Any, ...] = ()
         self._effects: list[Effect] = []
+        self._inputs: dict[Id, bytes] = {}
+        self._begun: dict[Id, bytes] | None = None
+        """The inputs of agents that an earlier program has begun to compute."""
 
     @property
     def posted(self) -> int:
@@ -129,6 +115,8 @@ class NumericSide:
 
     def due(self) -> Set[Id]:
         """Return the agents to compute in the next superstep: those woken, and those with messages along edges."""
+        if self._begun is not None:
+            return self._begun.keys()
         if not len(self.woken) and not self._arrived:
             return frozenset()
         return {self.key_of(v) for v in (*self.woken.tolist(), *self._arrived)}
@@ -141,6 +129,11 @@ class NumericSide:
 
     def add_inputs(self, vertices: list[Id], inbox: Inbox) -> Inbox:
         """Return the messages of the agents of a superstep, of which the first is an ``AgentInput``."""
+        inputs = self._begun or self._inputs_of(vertices)
+        self._inputs = inputs
+        return {key: [given, *inbox.get(key, ())] for key, given in inputs.items()}
+
+    def _inputs_of(self, vertices: list[Id]) -> dict[Id, bytes]:
         numbers = np.array([self._number_of(key) for key in vertices], np.int64)
         columns = [column.tolist() for column in self._state.gather(numbers)]
         values = list(zip(*columns, strict=True))
@@ -148,13 +141,12 @@ class NumericSide:
         rows = self._neighbors_of(numbers, degrees)
         woken, arrived, pack = set(self.woken.tolist()), self._arrived, AgentInput.pack
         totals = tuple(total.item() for total in self._totals)
-        result: Inbox = {}
+        result: dict[Id, bytes] = {}
         for key, v, value, degree, (ids, near) in zip(
             vertices, numbers.tolist(), values, degrees.tolist(), rows, strict=True
         ):
             agents = self._agent_neighbors(v)
-            given = pack(AgentInput(v in woken, value, degree, ids, near, arrived.get(v, []), agents, totals))
-            result[key] = [given, *inbox[key]] if key in inbox else [given]
+            result[key] = pack(AgentInput(v in woken, value, degree, ids, near, arrived.get(v, []), agents, totals))
         return result
 
     def _degrees(self, numbers: Array) -> Array:
@@ -234,17 +226,36 @@ class NumericSide:
             self._state.posted = self._combine(effects)
         return activity
 
-    def find_woken(self) -> None:
-        """Note which vertices wake agents after a superstep; agents from the start are woken by messages only."""
-        self.woken = self._state.woken()
-        if len(self._agents):
-            self.woken = self.woken[~self._is_agent[self.woken]]
+    def clear_due(self) -> None:
+        """Forget which agents are due: a superstep computes them."""
+        self.woken, self._arrived = np.zeros(0, np.int64), {}
 
-    def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array) -> None:
+    def find_woken(self) -> int:
+        """Add the vertices that a superstep has woken, and return how many; none of them is an agent from the start."""
+        woken = self._state.woken()
+        if len(self._agents):
+            woken = woken[~self._is_agent[woken]]
+        self.woken = np.union1d(self.woken, woken) if len(self.woken) else woken
+        return len(woken)
+
+    @property
+    def arrived(self) -> bytes:
+        """The messages along edges that wait for agents from the start, encoded."""
+        return encode(list(self._arrived.items()))
+
+    @property
+    def inputs(self) -> bytes:
+        """The inputs of the agents that are being computed, encoded."""
+        return encode(list(self._inputs.items()))
+
+    def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array, arrived: bytes) -> None:
         """Continue after a superstep whose state has been restored."""
-        self._superstep, self._totals, self.woken = superstep, totals, woken
+        self._superstep, self._totals, self.woken, self._arrived = superstep, totals, woken, dict(decode(arrived))
         self._kept = self._state.gather(self._agents)
-        self.find_arrivals()
+
+    def resume_inputs(self, inputs: bytes | None) -> None:
+        """Give agents these inputs, which they began with; None: those of the state from now on."""
+        self._begun = None if inputs is None else dict(decode(inputs))
 
     def _restore_agents(self, activity: Activity) -> Activity:
         """Undo what the program has computed for vertices that are agents from the start."""
@@ -337,8 +348,7 @@ class NumericSide:
     # Along edges to agents from the start.
 
     def find_arrivals(self) -> None:
-        """Find the messages that agents from the start receive in the next superstep from numeric vertices."""
-        self._arrived = {}
+        """Add the messages that agents from the start receive in the next superstep from numeric vertices."""
         if self._edges is None:
             return
         sources, targets, weights = self._edges

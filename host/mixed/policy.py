@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.policy import AgentPolicy
@@ -13,7 +14,9 @@ from gpu_pregel.host.mixed.numeric_side import NumericSide
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.state import SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
-from gpu_pregel.host.superstep.master import Start, Waits
+from gpu_pregel.host.superstep.master import COMMIT, Start, Waits
+
+Item = TypeVar("Item")
 
 
 class MixedOrder(NamedTuple):
@@ -38,6 +41,11 @@ class MixedPolicy:
         The format of the run's journal, if it has one.
     has_wake : bool
         Whether vertices of the program wake agents.
+    max_lag : int
+        How many supersteps may end before the agents that begin in the first of them.
+    max_supersteps : int or None
+    begun_at : int, optional
+        The superstep in which agents began that an earlier program has not seen end.
     """
 
     def __init__(
@@ -48,9 +56,16 @@ class MixedPolicy:
         format: MixedFormat | None,
         *,
         has_wake: bool,
+        max_lag: int = 0,
+        max_supersteps: int | None = None,
+        begun_at: int | None = None,
     ) -> None:
         self._numeric, self._agents, self._side, self._format = numeric, agents, side, format
-        self._has_wake = has_wake
+        self._has_wake, self._max_lag, self._begun_at = has_wake, max_lag, begun_at
+        self._last = None if max_supersteps is None else max_supersteps - 1
+        self._ledger: Ledger | None = None
+        """The agents that are being computed, since superstep ``_begun_at``."""
+        self._is_open, self._woken = False, 0
         self.wait = agents.wait
         agents.companion = side
         self._reports: list[SuperstepFigures] | None = None
@@ -60,14 +75,17 @@ class MixedPolicy:
 
     def begin(self, superstep: int) -> Start[MixedOrder]:
         """Return where the run stands; before superstep 0 the active vertices are unknown."""
-        numeric, order = self._numeric.begin(superstep), None
-        if self._agents.has_begun:
-            direction = self._numeric.order(superstep)
-            if superstep == 0:
-                self._run_kernels(0, direction, None)
-        agents = self._agents.begin(superstep)
+        numeric, order, resumes = self._numeric.begin(superstep), None, self._agents.has_begun
+        if resumes and superstep == 0:
+            self._run_kernels(0, self._numeric.order(0), None)
+        agents = self._agents.begin(superstep if self._begun_at is None else self._begun_at)
         if agents.order is not None:
-            order = MixedOrder(direction, agents.order)
+            if self._begun_at is None:
+                self._side.clear_due()
+            self._side.resume_inputs(None)
+            direction = "init" if superstep == 0 else self._numeric.order(superstep)
+            self._ledger = agents.order
+            order, self._begun_at = MixedOrder(direction, agents.order), agents.order.step
         if numeric.active is None:
             return Start(None, order=order, status=agents.status)
         active = numeric.active + (agents.active or 0) + self._pending()
@@ -82,64 +100,86 @@ class MixedPolicy:
         direction = self._numeric.order(superstep)
         if superstep == 0:
             self._run_kernels(0, direction, None)
-        return MixedOrder(direction, self._agents.order(superstep))
+        if self._begun_at is None:
+            self._begun_at = superstep
+            self._ledger = self._agents.order(superstep)
+            self._side.clear_due()
+        assert self._ledger is not None
+        return MixedOrder(direction, self._ledger)
 
     def execute(self, superstep: int, order: MixedOrder, limit: int, journal: Journal | None) -> Waits[Ledger]:  # noqa: ARG002
-        """Let agents begin, run the kernels, and wait for the agents."""
-        agents = self._agents.execute(superstep, order.ledger, 1, journal)
+        """Let agents begin, run the kernels, and wait for the agents, unless they may be late."""
+        self._is_open, ledger = False, order.ledger
+        agents = self._agents.execute(ledger.step, ledger, 1, journal)
         while True:
             try:
                 until = next(agents)
-            except StopIteration as ended:
+            except StopIteration:
                 self._run_kernels(superstep, order.direction, journal)
-                ledger: Ledger = ended.value
                 return ledger
-            self._run_kernels(superstep, order.direction, journal)
+            if self._run_kernels(superstep, order.direction, journal) and self._may_be_late(superstep):
+                self.wait(time.monotonic())
+                continue
+            if self._may_be_late(superstep):
+                agents.close()
+                self._is_open = True
+                return ledger
             yield until
 
-    def _run_kernels(self, superstep: int, direction: str, journal: Journal | None) -> None:
-        """Run the kernels of a superstep, once."""
-        if self._reports is None:
-            waits = self._numeric.execute(superstep, direction, 1, journal)
-            try:
-                next(waits)
-            except StopIteration as ended:
-                self._reports = ended.value
-            if self._has_wake and superstep > 0:
-                self._side.find_woken()
+    def _may_be_late(self, superstep: int) -> bool:
+        """Whether the superstep may end before its agents."""
+        assert self._begun_at is not None
+        return superstep - self._begun_at < self._max_lag and superstep != self._last
+
+    def _run_kernels(self, superstep: int, direction: str, journal: Journal | None) -> bool:
+        """Run the kernels of a superstep, once; return whether they have run now."""
+        if self._reports is not None:
+            return False
+        waits = self._numeric.execute(superstep, direction, 1, journal)
+        try:
+            next(waits)
+        except StopIteration as ended:
+            self._reports = ended.value
+        self._woken = self._side.find_woken() if self._has_wake and superstep > 0 else 0
+        return True
 
     def judge(self, reports: Ledger, journal: Journal | None) -> str:
         """Commit, hold, or compute some agents again; kernels cannot fail."""
-        return "commit" if self._folded is not None else self._agents.judge(reports, journal)
+        return COMMIT if self._is_open or self._folded is not None else self._agents.judge(reports, journal)
 
     def fold(self, reports: Ledger, seconds: float) -> Iterable[FoldedSuperstep[MixedChange]]:
         """Carry out what agents do to numeric vertices, and fold both sides into one row."""
         if self._folded is None:
             assert self._reports is not None
-            (agents,) = self._agents.fold(reports, seconds)
-            (figures,) = self._reports
-            activity = self._side.conclude(agents.superstep, figures.activity, figures.totals)
+            agents = None if self._is_open else one_of(self._agents.fold(reports, seconds))
+            figures, superstep = one_of(self._reports), self._numeric.superstep
+            activity = self._side.conclude(superstep, figures.activity, figures.totals)
             self._side.find_arrivals()
-            (numeric,) = self._numeric.fold([figures._replace(activity=activity)], seconds)
+            numeric = one_of(self._numeric.fold([figures._replace(activity=activity)], seconds))
             row = {
                 **numeric.row,
-                "computed": agents.row["computed"],
-                "woken": len(self._side.woken),
-                "failed": agents.row["failed"],
-                "retries": agents.row["retries"],
+                "woken": self._woken,
+                **{name: 0 if agents is None else agents.row[name] for name in ("computed", "failed", "retries")},
+                "lag": 0 if agents is None else superstep - reports.step,
             }
-            pending = self._pending()
-            active = numeric.active + agents.active + pending
-            change = MixedChange(numeric.change, agents, bool(row["computed"] or agents.active or pending))
-            self._folded = FoldedSuperstep(agents.superstep, active, numeric.halted or agents.halted, change, row)
+            waiting = self._pending() + (len(reports.vertices) if agents is None else agents.active)
+            has_agents = bool(row["computed"] or waiting)
+            change = MixedChange(numeric.change, agents, reports.step, has_agents)
+            is_halted = numeric.halted or (agents is not None and agents.halted)
+            self._folded = FoldedSuperstep(superstep, numeric.active + waiting, is_halted, change, row)
         return (self._folded,)
 
     def commit(self, folded: FoldedSuperstep[MixedChange]) -> None:
         """Make the results of both sides the state."""
         if self._format is not None:
             self._format.note_commit()
-        self._agents.commit(folded.change.agents)
-        self._numeric.commit(FoldedSuperstep(*folded[:3], folded.change.numeric, folded.row))
+        numeric, agents, begun, _ = folded.change
+        if agents is not None:
+            self._agents.commit(agents)
+            for superstep in range(begun + 1, folded.superstep + 1):
+                self._agents.skip(superstep)
+            self._begun_at = self._ledger = None
+        self._numeric.commit(FoldedSuperstep(*folded[:3], numeric, folded.row))
         self._reports = self._folded = None
 
     def receive(self, part: Any) -> None:
@@ -153,3 +193,9 @@ class MixedPolicy:
     def close(self) -> None:
         """End all workers."""
         self._agents.close()
+
+
+def one_of(items: Iterable[Item]) -> Item:
+    """Return the only item."""
+    (item,) = items
+    return item

@@ -9,12 +9,15 @@ import numpy as np
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
 from gpu_pregel.host.graphs.partitions import Partition
+from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import PartitionState
 from gpu_pregel.host.programs.state import Posted
-from gpu_pregel.kernels.programs.chain_cuda import LISTED, list_frontier
+from gpu_pregel.kernels.library.jit_cuda import WARPS
+from gpu_pregel.kernels.programs.chain_cuda import LISTED, STATE_LENGTH, list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.programs.elements_cuda import make_gather, make_scatter
 from gpu_pregel.kernels.programs.fields import Fields
+from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
@@ -34,6 +37,39 @@ class CudaPartition(PartitionState):
 def make_array(device: Device, size: int, dtype: Any, start: Any) -> Any:
     """Return a new array, filled with ``start`` unless that is None."""
     return device.empty(size, dtype) if start is None else device.full(size, start, dtype)
+
+
+def array_sizes(
+    program: CompiledProgram, n: int, pieces: list[int], tiles: int, rows: dict[str, int], *, queue: int
+) -> dict[str, list[tuple[int, Any, Any]]]:
+    """Return size, dtype and initial value, or None, of the arrays of a run's state, by their purpose.
+
+    ``pieces`` has the number of pieces of long rows of each partition, ``rows`` the sizes of the rows of figures, and
+    ``queue`` is the capacity of a queue of vertices.
+    """
+    words, has_wake = 2 * -(-n // 64), program.declaration.wake is not None
+    inboxes = inbox_dtypes(program.message)
+    starts = program.identity if program.message.is_tuple else (program.identity,)
+    signals = () if program.signal is None else program.message.dtypes
+    folded = [(1, dtype, start) for _, dtype, start in program.aggregates]
+    return {
+        "values": [(n, dtype, None) for dtype in program.value.dtypes],
+        "bitmaps": [(words, np.uint32, None), *[(words, np.uint32, 0)] * (1 + has_wake)],
+        "inbox": [(n, dtype, start) for start, dtype in zip(starts, inboxes, strict=True)],
+        "signals": [(n, dtype, None) for dtype in signals],
+        **{f"pieces{k}": [(max(1, count), dtype, None) for dtype in inboxes] for k, count in enumerate(pieces)},
+        "aggregates": folded,
+        "totals": folded,
+        "counts": [(max(1, tiles) * FIGURES, np.int64, None)],
+        "partials": [((tiles + 1) * WARPS, dtype, None) for _, dtype, _ in program.aggregates],
+        "control": [(ROW + rows["control"], np.int64, 0)],
+        "queues": [(queue, np.uint32, None)] * 2,
+        "chain state": [(STATE_LENGTH, np.int64, 0)],
+        "chain control": [(ROW + rows["chain control"], np.int64, 0)],
+        "woken": [(n, np.uint32, None)] if has_wake else [],
+        "no weights": [(1, np.float32, 0)],
+        "no rows": [(0, np.uint32, None)],
+    }
 
 
 def read_elements(device: Device, array: Any, places: Array) -> Array:
@@ -64,7 +100,6 @@ def list_bitmap(device: Device, bitmap: Any, degrees: Any, found: Any, state: An
     state[LISTED] = 0
     device.launch(list_frontier, len(bitmap), bitmap, degrees, 0, found, state)
     count = int(device.download(state)[LISTED])
-    state[LISTED] = 0
     return np.sort(device.download(found[:count])).astype(np.int64)
 
 

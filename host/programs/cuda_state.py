@@ -20,6 +20,7 @@ from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.cuda_arrays import (
     CudaPartition,
+    array_sizes,
     list_bitmap,
     make_array,
     read_elements,
@@ -30,8 +31,8 @@ from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, V
 from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.advance import stalled
-from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
-from gpu_pregel.kernels.programs.chain_cuda import STATE_LENGTH, list_frontier
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP
+from gpu_pregel.kernels.programs.chain_cuda import list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.programs.failures_cuda import read_failure
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, FIGURES, NO_LIMIT, ROW, ROWS
@@ -112,7 +113,8 @@ class CudaState(ProgramState):
         self._tiles = min(MAX_BLOCKS, -(-n // BLOCK))
         self._width = FIGURES + len(program.aggregates)
         pieces = [graph.count_pieces(one.in_edges, HUB_EDGES) for one in partitions]
-        sizes = self._sizes(pieces)
+        rows = {"control": BATCH * self._width, "chain control": CHAIN * FIGURES}
+        sizes = array_sizes(program, n, pieces, self._tiles, rows, queue=min(n, _BATCH_EDGES))
         state = sum(size * np.dtype(dtype).itemsize for arrays in sizes.values() for size, dtype, _ in arrays)
         copies = graph.missing_bytes(partitions, (out_degrees, in_degrees), HUB_EDGES)
         stored = len(partitions[0].out_edges.indices)
@@ -140,36 +142,6 @@ class CudaState(ProgramState):
         self._woken = made["woken"]
         self._is_queued = False
         """Whether the queue has the active vertices, as well as the frontier."""
-
-    def _sizes(self, pieces: list[int]) -> dict[str, list[tuple[int, Any, Any]]]:
-        """Return size, dtype and initial value, or None, of the state's arrays, by their purpose.
-
-        ``pieces`` has the number of pieces of long rows of each partition.
-        """
-        program, n, width = self._program, self._n, self._width
-        words, has_wake = 2 * -(-n // 64), program.declaration.wake is not None
-        inboxes = inbox_dtypes(program.message)
-        starts = program.identity if program.message.is_tuple else (program.identity,)
-        signals = () if program.signal is None else program.message.dtypes
-        folded = [(1, dtype, start) for _, dtype, start in program.aggregates]
-        return {
-            "values": [(n, dtype, None) for dtype in program.value.dtypes],
-            "bitmaps": [(words, np.uint32, None), *[(words, np.uint32, 0)] * (1 + has_wake)],
-            "inbox": [(n, dtype, start) for start, dtype in zip(starts, inboxes, strict=True)],
-            "signals": [(n, dtype, None) for dtype in signals],
-            **{f"pieces{k}": [(max(1, count), dtype, None) for dtype in inboxes] for k, count in enumerate(pieces)},
-            "aggregates": folded,
-            "totals": folded,
-            "counts": [(max(1, self._tiles) * FIGURES, np.int64, None)],
-            "partials": [((self._tiles + 1) * WARPS, dtype, None) for _, dtype, _ in program.aggregates],
-            "control": [(ROW + BATCH * width, np.int64, 0)],
-            "queues": [(min(n, _BATCH_EDGES), np.uint32, None)] * 2,
-            "chain state": [(STATE_LENGTH, np.int64, 0)],
-            "chain control": [(ROW + CHAIN * FIGURES, np.int64, 0)],
-            "woken": [(n, np.uint32, None)] if has_wake else [],
-            "no weights": [(1, np.float32, 0)],
-            "no rows": [(0, np.uint32, None)],
-        }
 
     def attach(self, values: Sequence[Any] | None, frontier: Array | None) -> None:
         """Use these values, and this frontier of the host, instead of the state's own."""

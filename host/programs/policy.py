@@ -59,6 +59,11 @@ class NumericPolicy:
         self._activity, self._totals = activity, totals
 
     @property
+    def superstep(self) -> int:
+        """The superstep that was ordered last."""
+        return self._superstep
+
+    @property
     def totals(self) -> tuple[Any, ...]:
         """The aggregates of the last superstep that was committed."""
         return self._totals

@@ -52,8 +52,8 @@ class ArrayHistory:
 
 def find_change(before: Array | None, after: Array) -> BlockChange | None:
     """Return the blocks of bytes that differ, or None if none does."""
-    if before is None:
-        before = after[:0]
+    is_new = before is None
+    before = after[:0] if before is None else before
     whole = min(len(before), len(after)) // BLOCK
     size = whole * BLOCK
     shape = whole, BLOCK // 8
@@ -61,7 +61,7 @@ def find_change(before: Array | None, after: Array) -> BlockChange | None:
     changed = np.flatnonzero((words[0] != words[1]).any(axis=1))
     if len(before) != len(after) or (before[size:] != after[size:]).any():
         changed = np.concatenate([changed, np.arange(whole, -(-len(after) // BLOCK))])
-    elif not len(changed):
+    elif not len(changed) and not is_new:
         return None
     contents = b"".join(after[k * BLOCK : (k + 1) * BLOCK].tobytes() for k in changed.tolist())
     return len(after), changed.astype(np.int64).tobytes(), contents

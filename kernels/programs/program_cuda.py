@@ -187,8 +187,8 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                     if is_active:
                         edges += ctx.out_degree
             bits = np.uint32(cuda.ballot_sync(ALL, is_active))
-            applied_bits = np.uint32(cuda.ballot_sync(ALL, has_message))
             woken_bits = np.uint32(cuda.ballot_sync(ALL, wakes)) if has_wake else np.uint32(0)
+            applied_bits = np.uint32(cuda.ballot_sync(ALL, has_message))
             cuda.syncwarp()
             word = np.uint32(v >> np.uint32(5))
             if lane == np.uint32(0):

@@ -258,7 +258,7 @@ def test_a_held_superstep_is_mended_and_resumed(line: gp.Graph, tmp_path: Path) 
 def test_checkpoints_of_devices_and_of_agents_are_not_confused(line: gp.Graph, tmp_path: Path) -> None:
     file = tmp_path / "runs.db"
     gp.run(line, DISTANCES, device="cpu", checkpoint=file)
-    with pytest.raises(CheckpointError, match="belongs to a run of numeric vertices on a device"):
+    with pytest.raises(CheckpointError, match="belongs to a run of numeric vertices"):
         gp.run(line, DISTANCES, device="agents", checkpoint=file, resume=True)
     with gp.SQLiteStore(file) as store:
         gp.agents.run([gp.agents.Vertex(0)], lambda ctx: ctx.vote_to_halt(), store=store, run_id="agents")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.faults import (
+    agents_beside,
     chains,
     components,
     csr,
@@ -32,6 +33,7 @@ FAULTS = (
     *csr.FAULTS,
     *devices.FAULTS,
     *failures.FAULTS,
+    *agents_beside.FAULTS,
 )
 QUICK = frozenset(
     {

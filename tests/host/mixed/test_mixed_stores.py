@@ -1,0 +1,217 @@
+"""Runs of numeric vertices with agents in a store: resumed, killed, held, forked and read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, CheckpointError
+from tests.agents import WORKERS
+from tests.devices import PROGRAM_DEVICES
+from tests.host.mixed.test_mixed_runs import busy, smallest
+
+LIMIT = 8
+
+
+def wake(old: int, new: int, ctx: Any) -> bool:
+    return new % 5 == 0
+
+
+@pytest.fixture(scope="module")
+def graph() -> gp.Graph:
+    return gp.kronecker(8, edge_factor=4, seed=3)
+
+
+def run(graph: gp.Graph, compute: Any = busy, **options: Any) -> Any:
+    given = {"device": "cpu", "max_supersteps": LIMIT, "on_limit": "return", "wake": wake, **options}
+    workers, retry = given.pop("workers", 0), gp.agents.RetryPolicy(attempts=1)
+    agents = gp.Agents(compute, vertices=[3, 40], workers=workers, retry=retry, neighbors=8)
+    return gp.run(graph, smallest(lambda old, new: False)[0], agents=agents, **given)
+
+
+def facts(result: Any) -> tuple[Any, ...]:
+    """Return all of a result that must not depend on how often the run stopped."""
+    columns = ("superstep", "active_vertices", "messages", "applied", "computed", "woken")
+    rows = [[row[name] for name in columns] for row in result.trace]
+    return result.to_numpy().tolist(), result.agents.values, rows, result.status
+
+
+@pytest.fixture(scope="module")
+def expected(graph: gp.Graph) -> tuple[Any, ...]:
+    return facts(run(graph))
+
+
+@PROGRAM_DEVICES
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_run_goes_on_where_it_stopped(
+    graph: gp.Graph, expected: tuple[Any, ...], tmp_path: Path, device: str, every: int
+) -> None:
+    checkpoint = gp.Checkpoint(tmp_path / "runs.db", every=every)
+    for limit in (2, 5, LIMIT):
+        result = run(graph, device=device, checkpoint=checkpoint, resume=True, max_supersteps=limit)
+    assert facts(result) == expected
+
+
+def test_a_held_superstep_computes_only_the_failed_agents_again(
+    graph: gp.Graph, expected: tuple[Any, ...], tmp_path: Path
+) -> None:
+    calls: list[Any] = []
+
+    def fail(ctx: Any) -> Any:
+        calls.append(ctx.vertex_id)
+        if ctx.superstep == 3 and ctx.vertex_id == 40:
+            raise ValueError("mend me")
+        return busy(ctx)
+
+    def count(ctx: Any) -> Any:
+        calls.append((ctx.superstep, ctx.vertex_id))
+        return busy(ctx)
+
+    with pytest.raises(AgentsFailedError, match="mend me"):
+        run(graph, fail, checkpoint=tmp_path / "runs.db")
+    calls.clear()
+    result = run(graph, count, checkpoint=tmp_path / "runs.db", resume=True)
+    assert facts(result) == expected
+    assert [call for call in calls if call[0] == 3] == [(3, 40)]
+
+
+def test_a_person_answers_an_agent(graph: gp.Graph, tmp_path: Path) -> None:
+    def ask(ctx: Any) -> Any:
+        if ctx.superstep == 2 and ctx.vertex_id == 40:
+            ctx.state = ctx.interrupt(f"is {ctx.value} right?")
+        return None
+
+    with gp.SQLiteStore(tmp_path / "runs.db") as store:
+        held = run(graph, ask, checkpoint=gp.Checkpoint(store))
+        assert (held.status, list(held.agents.interrupts)) == ("interrupted", [40])
+        gp.agents.answer(store, "run", 40, "yes")
+        assert run(graph, ask, checkpoint=gp.Checkpoint(store), resume=True).agents.values[40] == "yes"
+
+
+def test_past_states_and_forks_have_both_sides(graph: gp.Graph, expected: tuple[Any, ...]) -> None:
+    store = gp.MemoryStore()
+    checkpoint = gp.Checkpoint(store, every=1, keep=100)
+    assert facts(run(graph, checkpoint=checkpoint)) == expected
+    for limit in range(1, LIMIT + 1):
+        then, found = run(graph, max_supersteps=limit), gp.agents.state_at(store, "run", limit - 1)
+        assert found.arrays["value"].tolist() == then.to_numpy().tolist()
+        assert found.values == then.agents.values
+    fork = gp.agents.fork(store, "run", 3, "fork")
+    forked = run(graph, checkpoint=gp.Checkpoint(store, fork), resume=True)
+    assert forked.to_numpy().tolist() == expected[0]
+    assert forked.agents.values == expected[1]
+
+
+def test_what_does_not_belong_to_a_run_is_refused(graph: gp.Graph) -> None:
+    store = gp.MemoryStore()
+    run(graph, checkpoint=gp.Checkpoint(store), max_supersteps=3)
+    with pytest.raises(CheckpointError, match="already has a run 'run'"):
+        run(graph, checkpoint=gp.Checkpoint(store))
+    with pytest.raises(CheckpointError, match="belongs to another graph"):
+        run(gp.kronecker(8, edge_factor=4, seed=4), checkpoint=gp.Checkpoint(store), resume=True)
+    with pytest.raises(CheckpointError, match="belongs to another program"):
+        run(graph, checkpoint=gp.Checkpoint(store), resume=True, wake=lambda old, new, ctx: new % 6 == 0)
+    with pytest.raises(ArgumentError, match=r"has mixed vertices: resume it with gp\.run"):
+        gp.agents.resume(store, "run", busy)
+    program = smallest(lambda old, new: False)[0]
+    with pytest.raises(CheckpointError, match="belongs to a run of mixed"):
+        gp.run(graph, program, device="cpu", checkpoint=gp.Checkpoint(store), resume=True)
+
+
+def test_few_changes_take_few_bytes() -> None:
+    """Of a million numbers one agent changes one in each superstep."""
+    graph = gp.Graph.from_edgelist([0], [1], num_vertices=1 << 17)
+    program = gp.VertexProgram(
+        value=np.float64,
+        init=lambda ctx: 0.0,
+        initially_active=lambda ctx: False,
+        message=lambda value, ctx: value,
+        combine="sum",
+        apply=lambda value, incoming, ctx: value,
+    )
+
+    def count(ctx: Any) -> float:
+        ctx.stay_awake()
+        return float(ctx.value + 1)
+
+    store = gp.MemoryStore()
+    agents = gp.Agents(count, vertices=[5000])
+    gp.run(graph, program, device="cpu", agents=agents, checkpoint=store, max_supersteps=12, on_limit="return")
+    sizes = [commit.size for commit in store.history("run")]
+    assert max(sizes[1:]) < 40_000
+    assert gp.agents.state_at(store, "run").arrays["value"][5000] == 12
+
+
+SCRIPT = """
+import os, signal, sys
+import gpu_pregel as gp
+from tests.host.mixed.test_mixed_runs import busy
+from tests.host.mixed.test_mixed_stores import facts, run
+from gpu_pregel.host.superstep import journal, master
+
+file, workers, victim, moment = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+graph = gp.kronecker(8, edge_factor=4, seed=3)
+
+def die(): os.kill(os.getpid(), signal.SIGKILL)
+
+if moment == "before":
+    whole = journal.Journal._write_commit
+    def dying(self, step, status):
+        if step == victim: die()
+        whole(self, step, status)
+    journal.Journal._write_commit = dying
+elif moment == "after":
+    whole = journal.Journal._write_commit
+    def dying(self, step, status):
+        whole(self, step, status)
+        if step == victim: die()
+    journal.Journal._write_commit = dying
+elif moment == "computing":
+    whole_busy = busy
+    seen = []
+    def busy(ctx):
+        seen.append(ctx.vertex_id)
+        if ctx.superstep == victim and len(seen) % 7 == 3: die()
+        return whole_busy(ctx)
+run(graph, busy, checkpoint=file, resume=True, workers=workers)
+"""
+
+
+@WORKERS
+@pytest.mark.parametrize("moment", ["before", "after", "computing"])
+def test_a_killed_program_loses_nothing_and_repeats_nothing(
+    graph: gp.Graph, expected: tuple[Any, ...], tmp_path: Path, moment: str, workers: int
+) -> None:
+    file = tmp_path / "runs.db"
+    if moment == "computing" and workers:
+        pytest.skip("a worker that kills itself is replaced; see test_workers_may_die")
+    for victim in (1, 4):
+        command = [sys.executable, "-c", SCRIPT, str(file), str(workers), str(victim), moment]
+        found = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert found.returncode == -signal.SIGKILL, found.stderr
+    assert facts(run(graph, checkpoint=file, resume=True, workers=workers)) == expected
+
+
+def test_workers_may_die(graph: gp.Graph, expected: tuple[Any, ...], tmp_path: Path) -> None:
+    """Agents kill their worker the first time that they are computed in a superstep."""
+
+    def deadly(ctx: Any) -> Any:
+        mark = tmp_path / f"{ctx.vertex_id} {ctx.superstep}"
+        if ctx.vertex_id % 16 == 3 and ctx.superstep % 3 == 2 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return busy(ctx)
+
+    agents = gp.Agents(deadly, vertices=[3, 40], workers=2, neighbors=8)
+    program = smallest(lambda old, new: False)[0]
+    result = gp.run(graph, program, device="cpu", agents=agents, wake=wake, max_supersteps=LIMIT, on_limit="return")
+    assert facts(result) == expected
+    assert len(list(tmp_path.iterdir())) > 3
