@@ -66,7 +66,7 @@ def compute(ctx):
 
 def investigate(ctx):
     """Decide the riskiest case: a fraud if at least three neighbours, and a third of them, are at risk."""
-    waiting, verdicts = ctx.state or ([], [])
+    waiting, verdicts = ctx.state
     waiting = sorted([*waiting, *(message.content for message in ctx.messages)])
     if waiting:
         _, account, risky, neighbors = waiting.pop()
@@ -88,7 +88,7 @@ def spread(graph, sources, workers=0):
         spreading,
         initial={"risk": risk, "gain": risk, "verdict": np.sign(risk)},
         frontier=sources,
-        agents=gp.Agents(compute, vertices=desks, workers=workers),
+        agents=gp.Agents(compute, vertices=dict.fromkeys(desks, ([], [])), workers=workers),
         wake=crosses,
     )
     return result, sorted(verdict for desk in desks for verdict in result.agents.values[desk][1])
@@ -109,7 +109,7 @@ def draw(path, scale=17, shape=(20, 30)):
     axes[0].scatter(place, chain, s=30, color="lightgray")
     points = axes[0].scatter(place, chain, s=30, c=found[chains], cmap="plasma")
     figure.colorbar(points, label="superstep of the verdict")
-    axes[0].set(xlabel="place in the chain", ylabel="chain", title="Fraudulent accounts")
+    axes[0].set(yticks=[], xlabel="place in the chain", ylabel="chain", title="Fraudulent accounts")
     steps = np.arange(len(result.trace))
     decided = [np.bincount(superstep[verdict == one], minlength=len(steps)).cumsum() for one in (FRAUD, CLEARED)]
     raised = np.cumsum([row["woken"] for row in result.trace])
