@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 import gpu_pregel as gp
 
+Array = np.ndarray[Any, Any]
 WORKERS = pytest.mark.parametrize("workers", [0, 2])
 
 
@@ -147,18 +150,20 @@ def rumour(graph: Any, source: int, popular: int, supersteps: int, chance: Any) 
     return [heard[v] for v in range(len(heard))], [knows[v] for v in range(len(knows))], len(moderated)
 
 
-@pytest.mark.parametrize(("popular", "workers"), [(10, 0), (10, 2), (1_000_000, 0)])
+@pytest.mark.parametrize(("popular", "workers"), [(20, 0), (20, 2), (1_000_000, 0)])
 def test_a_rumour_spreads_as_in_a_simulation(popular: int, workers: int) -> None:
     module = script("rumour")
-    graph = gp.kronecker(8, 4).simplify()
-    source = int(graph.out_degrees.argmax())
-    result = module.spread(graph, source, popular, supersteps=14, workers=workers)
-    heard, knows, moderated = rumour(graph.to_networkx(), source, popular, 14, module.chance)
+    graph = gp.kronecker(8, 6)
+    source = int(np.argmax(graph.out_degrees == 4))
+    result = module.spread(graph, source, popular, supersteps=30, workers=workers)
+    heard, knows, moderated = rumour(graph.to_networkx(), source, popular, 30, module.chance)
     assert result.values.heard.tolist() == heard
     assert result.values.knows.tolist() == knows
     assert len(result.agents.values) == moderated
-    assert sum(time < module.NEVER for time in heard) > 50
-    assert any(time < module.NEVER for time in knows) == (popular == 10)
+    assert sum(time < module.NEVER for time in heard) > 30
+    assert any(time < module.NEVER for time in knows) == (popular == 20)
+    looks = sum(row["computed"] for row in result.trace)
+    assert (looks > moderated) == (popular == 20)  # some moderators look more than once
 
 
 def test_chances_are_spread_evenly() -> None:
@@ -215,3 +220,66 @@ def test_documents_cite_those_of_near_subjects() -> None:
     assert (source != target).all()
     everywhere = np.hypot(*(subjects[:, None] - subjects).T).mean()
     assert np.hypot(*(subjects[source] - subjects[target]).T).mean() < everywhere / 2
+
+
+@pytest.fixture
+def axes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Return a function that draws the picture of a script, and returns its axes."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    import matplotlib.pyplot as plt
+
+    def drawn(name: str, *arguments: Any) -> list[Any]:
+        script(name).draw(tmp_path / "picture.png", *arguments)
+        figure = plt.gcf()
+        plt.close(figure)
+        found: list[Any] = figure.axes
+        return found
+
+    return drawn
+
+
+def areas(axis: Any) -> Array:
+    """Return the heights of a stack of areas: one row for each, one column per superstep."""
+    tops = []
+    for area in axis.collections:
+        points = area.get_paths()[0].vertices
+        tops.append([points[points[:, 0] == x, 1].max() for x in np.unique(points[:, 0])])
+    return np.diff(tops, axis=0, prepend=0)
+
+
+def test_the_picture_of_investigators_has_every_verdict(axes: Callable[..., list[Any]]) -> None:
+    left, right, *_ = axes("investigators", 9, (3, 8))
+    graph, chains = script("investigators").accounts(9, (3, 8))
+    bank = Bank(graph.to_networkx(), chains[:, 0].tolist())
+    bank.run()
+    frauds = {account: superstep for superstep, account, verdict in bank.verdicts if verdict == 1}
+    shown = left.collections[1].get_array().reshape(chains.shape)
+    assert shown.tolist() == [[0, *(frauds[v] for v in chain[1:])] for chain in chains.tolist()]
+    fraud, cleared, waiting = areas(right)
+    assert (fraud[-1], cleared[-1], waiting[-1]) == (len(frauds), len(bank.verdicts) - len(frauds), 0)
+    assert waiting.max() > 20
+
+
+def test_the_picture_of_a_rumour_has_everybody(axes: Callable[..., list[Any]]) -> None:
+    graph = gp.kronecker(8, 6)
+    without, moderated = axes("rumour", graph, 20)
+    module = script("rumour")
+    source = int(np.argmax(graph.out_degrees == 4))
+    for axis, popular in ((without, 1_000_000), (moderated, 20)):
+        heard, knows, count = rumour(graph.to_networkx(), source, popular, 40, module.chance)
+        believe = [sum(h <= step < k for h, k in zip(heard, knows, strict=True)) for step in range(40)]
+        better = [sum(k <= step for k in knows) for step in range(40)]
+        assert areas(axis).tolist() == [believe, better]
+        assert axis.get_title() == f"{count} moderated"
+
+
+def test_the_picture_of_a_reading_list_has_its_documents(axes: Callable[..., list[Any]]) -> None:
+    left, right, *_ = axes("reading_list", 20)
+    module = script("reading_list")
+    graph, subjects = module.library()
+    values = module.browse(graph, subjects, 20).values
+    read = sorted(np.flatnonzero(values.read), key=lambda v: values.read[v])
+    near = [np.hypot(x - 0.75, y - 0.7) < 1 / 3 for x, y in subjects[read]]
+    assert left.collections[1].get_offsets().tolist() == subjects[read].tolist()
+    assert right.lines[0].get_ydata().tolist() == np.cumsum(near).tolist()
+    assert right.lines[0].get_ydata()[-1] > right.lines[1].get_ydata()[-1]
