@@ -145,12 +145,13 @@ def _show(store: Store, options: argparse.Namespace) -> None:
     lines += [f"{vertex} failed: {failure}" for vertex, failure in facts.get("failed", {}).items()]
     lines += [f"{vertex} waits for an answer to {what}" for vertex, what in facts.get("interrupts", {}).items()]
     lines += [f"{vertex} waits until {time}" for vertex, time in facts.get("timers", {}).items()]
+    lines += [f"numeric vertices, {name}: {what}" for name, what in facts.get("arrays", {}).items()]
     for line in lines:
         print(_common.printable(line))
 
 
 def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[str, str]]:
-    if row.kind != "agents":
+    if row.kind == "numeric":
         raise ArgumentError(f"run {row.id!r} has {row.kind} vertices: use gp.run(…, resume=True) to read its values")
     from gpu_pregel import agents
 
@@ -167,7 +168,14 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
         "failed": {repr(vertex): f"{why.type}: {why.text}" for vertex, why in result.failed.items()},
         "interrupts": {repr(vertex): repr(question) for vertex, question in result.interrupts.items()},
         "timers": {repr(vertex): _when(seconds) for vertex, seconds in result.timers.items()},
+        "arrays": {name: _range(array) for name, array in result.arrays.items()},
     }
+
+
+def _range(array: Any) -> str:
+    """Describe the values of numeric vertices."""
+    count = f"{len(array):,} of {array.dtype}"
+    return f"{count}, from {array.min()} to {array.max()}" if len(array) else count
 
 
 def _fork(store: Store, options: argparse.Namespace) -> None:
@@ -176,7 +184,7 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
 
     row = store.run(options.run_id)
     superstep = row.head if options.at is None else options.at
-    if row.kind == "agents":
+    if row.kind != "numeric":
         values = _new_values(store, row, superstep, options.set) if options.set else None
         new_id = agents.fork(store, row.id, superstep, options.new_id, values=values)
     elif options.set:

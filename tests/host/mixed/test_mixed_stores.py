@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.cli import main
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, CheckpointError
 from tests.agents import WORKERS
 from tests.devices import PROGRAM_DEVICES
@@ -108,6 +109,22 @@ def test_past_states_and_forks_have_both_sides(graph: gp.Graph, expected: tuple[
     forked = run(graph, checkpoint=gp.Checkpoint(store, fork), resume=True)
     assert forked.to_numpy().tolist() == expected[0]
     assert forked.agents.values == expected[1]
+
+
+def test_the_command_line_shows_and_forks_runs(
+    graph: gp.Graph, expected: tuple[Any, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "runs.db")
+    run(graph, checkpoint=gp.Checkpoint(file, keep=9))
+    assert main(["runs", file]) == 0
+    assert "mixed" in capsys.readouterr().out
+    assert main(["runs", file, "show", "run", "--values"]) == 0
+    shown = capsys.readouterr().out
+    values = expected[0]
+    assert f"numeric vertices, value: 256 of int64, from {min(values)} to {max(values)}" in shown
+    assert f"40: {expected[1][40]!r}" in shown
+    assert main(["runs", file, "fork", "run", "--at", "3", "--id", "other"]) == 0
+    assert facts(run(graph, checkpoint=gp.Checkpoint(file, "other"), resume=True))[:2] == expected[:2]
 
 
 def test_what_does_not_belong_to_a_run_is_refused(graph: gp.Graph) -> None:
