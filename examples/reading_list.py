@@ -56,7 +56,7 @@ ranking = gp.VertexProgram(
 def read(ctx, subjects):
     """Judge a document: its new weight is from 0.02, if its subject is far from the question, to 1."""
     distance = np.hypot(*(subjects[ctx.vertex_id] - QUESTION))
-    return {"weight": max(0.02, 1 - 3 * float(distance))}
+    return {"weight": max(0.02, 1 - 3 * distance)}
 
 
 def browse(graph, subjects, documents=60, judge=read, workers=0):

@@ -1,8 +1,8 @@
 """A rumour in a network, without and with moderators: agents that a popular believer wakes.
 
-Someone who hears the rumour from k friends believes it with probability 1 - 0.97^k in each superstep. A believer with
-many friends wakes a moderator, who looks at a sample of them, waits until a tenth believes, and then answers: the
-person and, with probability 0.7, each friend knows better from then on.
+Someone with k friends who believe the rumour comes to believe it with probability 1 - 0.97^k in each superstep. A
+believer with many friends wakes a moderator, who looks at some of them, waits until it has reached a tenth, and then
+answers: the believer and, with probability 0.3, each friend know better from then on.
 
 python -m gpu_pregel.examples.rumour rumour.png [FILE]
 """
@@ -48,9 +48,9 @@ spreading = gp.VertexProgram(
 
 
 def moderate(ctx):
-    """Look at some friends of a popular believer; answer once a tenth of them believes."""
-    believers = sum(one.value.heard < NEVER for one in ctx.neighbors)
-    if ctx.value.knows == NEVER and 10 * believers < len(ctx.neighbors):
+    """Look at some friends of a popular believer; answer once the rumour has reached a tenth of them."""
+    reached = sum(one.value.heard < NEVER for one in ctx.neighbors)
+    if ctx.value.knows == NEVER and 10 * reached < len(ctx.neighbors):
         ctx.stay_awake()
         return None
     ctx.send_to_neighbors((0, 1))
