@@ -100,7 +100,7 @@ def test_verdicts_are_those_of_a_simulation(workers: int) -> None:
 def test_a_chain_is_found_and_its_customer_cleared() -> None:
     module = script("investigators")
     chain = [(v, v + k) for k in (1, 2, 3) for v in range(10 - k)]
-    source, target = zip(*chain, (0, 10), strict=True)
+    source, target = zip(*chain, (0, 10), (1, 10), strict=True)
     graph = gp.Graph.from_edgelist(source, target, num_vertices=11 + 20)
     result, verdicts = module.spread(graph, [0])
     assert [account for *_, account, verdict in verdicts if verdict == module.FRAUD] == list(range(1, 10))
