@@ -247,7 +247,7 @@ def _in_background(crash: Crash) -> None:
     crash.within("put_base", "INSERT INTO bases")
 
 
-def _place(crash: Crash, point: str) -> None:
+def place(crash: Crash, point: str) -> None:
     """Wrap the functions of a crash point."""
     number, _, variant = point.partition(" ")
 
@@ -334,7 +334,7 @@ def _place(crash: Crash, point: str) -> None:
 def main(given: dict[str, Any]) -> None:
     """Run, resume, fork or fold a base, until the crash point."""
     store, point = open_store(given["store"]), given["point"]
-    _place(Crash(store, signal.Signals[given["signal"]]), point)
+    place(Crash(store, signal.Signals[given["signal"]]), point)
     options = {**program(given["log"], given["workers"], point), **given["options"], "store": store}
     watched = {**options, "observer": lambda event: None}  # some crash points are at events
     if given["do"] == "run":

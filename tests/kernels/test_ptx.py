@@ -13,6 +13,8 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel import kernels
+from gpu_pregel.host.programs.program import with_wake
+from gpu_pregel.kernels.programs.elements_cuda import make_gather, make_scatter
 from tests.devices import EXHAUSTIVE, LONG
 from tests.kernels import chips
 from tests.kernels.chips import CHIPS, assemble, examine
@@ -51,15 +53,18 @@ PROGRAMS = {
         combine="min",
         apply=lambda value, incoming, ctx: incoming if incoming < value else value,
     ),
-    # Parameters are in an array of integers and one of floats, and fields have names.
-    "named": gp.VertexProgram(
-        value={"far": np.float32, "near": np.int64},
-        parameters={"source": np.int64, "scale": np.float32, "is_odd": False},
-        init=lambda ctx: (ctx.parameters.scale, ctx.parameters.source),
-        initially_active=lambda ctx: ctx.parameters.is_odd,
-        message=lambda value, ctx: (value.far * ctx.parameters.scale, ctx.parameters.source),
-        combine="max",
-        apply=lambda value, incoming, ctx: (incoming.far, value.near),
+    # Parameters are in an array of integers and one of floats, fields have names, and vertices wake agents.
+    "named": with_wake(
+        gp.VertexProgram(
+            value={"far": np.float32, "near": np.int64},
+            parameters={"source": np.int64, "scale": np.float32, "is_odd": False},
+            init=lambda ctx: (ctx.parameters.scale, ctx.parameters.source),
+            initially_active=lambda ctx: ctx.parameters.is_odd,
+            message=lambda value, ctx: (value.far * ctx.parameters.scale, ctx.parameters.source),
+            combine="max",
+            apply=lambda value, incoming, ctx: (incoming.far, value.near),
+        ),
+        lambda old, new, ctx: old.far < new.far,
     ),
     "reached": gp.VertexProgram(
         value=np.bool_,
@@ -104,6 +109,9 @@ def library_kernels() -> Iterator[tuple[str, Any]]:
                     yield name, resolved[0]
                     if resolved[1] is not resolved[0]:
                         yield f"{name} int64", resolved[1]
+    for size in (1, 8):
+        yield f"gather {size}", make_gather(size)
+        yield f"scatter {size}", make_scatter(size)
 
 
 def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:
