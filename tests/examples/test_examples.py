@@ -35,13 +35,16 @@ PICTURES = [
     "bottlenecks.py",
     "communities.py",
     "influence.py",
+    "investigators.py",
     "map_coloring.py",
     "maze.py",
     "percolation.py",
+    "reading_list.py",
     "roads.py",
+    "rumour.py",
 ]
 OTHERS = ["mini_batches.py"]
-"""Scripts that draw a picture, and others, tested in ``test_gallery.py``."""
+"""Scripts that draw a picture, and others, tested in ``test_gallery.py`` and ``test_agents_gallery.py``."""
 
 
 def example(name: str) -> Any:

@@ -14,6 +14,8 @@ import pytest
 import gpu_pregel as gp
 
 GALLERY = ("bottlenecks", "communities", "influence", "map_coloring", "maze", "percolation", "roads")
+WITH_AGENTS = ("investigators", "reading_list", "rumour")
+"""Scripts that ``test_agents_gallery.py`` compares with simulations."""
 PICTURES = Path(__file__).resolve().parents[2] / "examples" / "pictures"
 
 
@@ -21,24 +23,31 @@ def script(name: str) -> Any:
     return import_module(f"gpu_pregel.examples.{name}")
 
 
-@pytest.mark.parametrize("name", GALLERY)
+def small(name: str) -> list[Any]:
+    """Return arguments of ``draw`` for a small picture."""
+    sizes: dict[str, list[Any]] = {"investigators": [9, (3, 8)], "reading_list": [10]}
+    return [gp.kronecker(8)] if name in ("influence", "rumour") else sizes.get(name, [])
+
+
+@pytest.mark.parametrize("name", GALLERY + WITH_AGENTS)
 def test_scripts_draw_a_picture(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MPLBACKEND", "agg")
     path = tmp_path / "picture.png"
-    script(name).draw(path, *([gp.kronecker(8)] if name == "influence" else []))
+    script(name).draw(path, *small(name))
     assert path.read_bytes()[:4] == b"\x89PNG"
     assert capsys.readouterr().out == f"picture: {path}\n"
     assert f"gpu_pregel.examples.{name} " in script(name).__doc__
 
 
 def test_every_picture_is_one_of_the_gallery() -> None:
-    assert {path.stem for path in PICTURES.glob("*.png")} == set(GALLERY)
+    assert {path.stem for path in PICTURES.glob("*.png")} == set(GALLERY + WITH_AGENTS)
     readme = PICTURES.parents[1] / "README.md"
     if not readme.exists():
         pytest.skip("README.md is part of a checkout, not of the package")
-    assert set(re.findall(r"examples/pictures/(\w+)\.png", readme.read_text())) == set(GALLERY)
+    shown = set(re.findall(r"examples/pictures/(\w+)\.png", readme.read_text()))
+    assert set(GALLERY) <= shown <= set(GALLERY + WITH_AGENTS)
 
 
 def test_clusters_are_components_and_holes_belong_to_none() -> None:
