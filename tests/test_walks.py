@@ -32,7 +32,8 @@ COMPONENTS_CPU, COMPONENTS_CUDA = "A component search", "A component search on C
 PROGRAM_CPU, PROGRAM_CUDA = "A vertex program on the CPU", "A vertex program on CUDA"
 OPERATOR = "An operator on the CPU"
 MESSAGE = "A message between agents"
-WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, MESSAGE)
+MIXED = "A superstep with agents among numeric vertices"
+WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, MIXED, MESSAGE)
 
 MAX_STAYS, MAX_RETURNS = 18, 8
 MAX_MESSAGE_FILES = 14
@@ -148,6 +149,18 @@ def run_components(device: str) -> None:
     gp.connected_components(gp.kronecker(6), device=device)
 
 
+def run_mixed() -> None:
+    program = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: ctx.vertex,
+        message=lambda value, ctx: value,
+        combine="min",
+        apply=lambda value, incoming, ctx: min(value, incoming),
+    )
+    agents = gp.Agents(lambda ctx: None)
+    gp.run(gp.kronecker(6), program, device="cpu", agents=agents, wake=lambda old, new, ctx: ctx.vertex < 9)
+
+
 def run_operator() -> None:
     frontier = gp.Frontier(gp.kronecker(6), [0], device="cpu")
     # A unique constant, so that no other test has compiled it.
@@ -233,6 +246,7 @@ def test_walks_on_the_cpu_are_in_the_order_of_calls() -> None:
     check_order(FUNCTIONS[COMPONENTS_CPU], record(lambda: run_components("cpu")))
     check_order(FUNCTIONS[PROGRAM_CPU], record(lambda: run_program("cpu")))
     check_order(FUNCTIONS[OPERATOR], record(run_operator))
+    check_order(FUNCTIONS[MIXED], record(run_mixed))
 
 
 def test_walks_on_cuda_are_in_the_order_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
