@@ -36,8 +36,13 @@ _AGENTS = {
     "retries": "retries",
     "seconds": "ms",
 }
+_MIXED = {
+    **{key: text for key, text in _NUMERIC.items() if key not in ("seconds", "compile_seconds", "bytes")},
+    **{key: key for key in ("woken", "computed", "failed", "retries", "lag")},
+    **{key: _NUMERIC[key] for key in ("seconds", "compile_seconds", "bytes")},
+}
 """The column headings of a table, by key of a row."""
-_SUMMED = ("messages", "applied", "computed", "failed", "retries", "seconds", "compile_seconds", "bytes")
+_SUMMED = ("messages", "applied", "woken", "computed", "failed", "retries", "seconds", "compile_seconds", "bytes")
 _INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
 _VERTICES, _EDGES = "#d9480f", "#486581"
 _COMPILING = "#829ab1"
@@ -56,6 +61,10 @@ class Trace(Sequence[dict[str, Any]]):
     For agents, a row is a dict of ``superstep``; ``computed``, the number of vertices computed; ``active_vertices``
     after the superstep; ``messages``, the number sent; ``failed``, the number of failed vertices; ``retries``, the
     number of attempts beyond the first of each vertex; and ``seconds``.
+
+    For a vertex program with agents, a row has the columns of both, in which ``active_vertices``, ``messages`` and
+    ``applied`` count numeric vertices; ``woken``, the number of vertices for which ``wake`` was true; and ``lag``, the
+    number of supersteps that the agents computed are late.
 
     Parameters
     ----------
@@ -113,7 +122,10 @@ class Trace(Sequence[dict[str, Any]]):
 
     @property
     def _headings(self) -> dict[str, str]:
-        return _AGENTS if self._rows and "computed" in self._rows[0] else _NUMERIC
+        first = self._rows[0] if self._rows else {}
+        if "computed" not in first:
+            return _NUMERIC
+        return _MIXED if "direction" in first else _AGENTS
 
     @property
     def _compiled(self) -> list[dict[str, Any]]:
@@ -184,7 +196,7 @@ class Trace(Sequence[dict[str, Any]]):
     def _plot_activity(self, axis: Any) -> None:
         steps = [row["superstep"] for row in self._rows]
         mark = {"marker": "o", "markersize": 4} if len(self) <= _MARKED_ROWS else {}
-        edges = "active_edges" if self._headings is _NUMERIC else "messages"
+        edges = "active_edges" if "active_edges" in self._headings else "messages"
         for key, label, color in (
             (edges, edges.removeprefix("active_"), _EDGES),
             ("active_vertices", "vertices", _VERTICES),

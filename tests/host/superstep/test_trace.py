@@ -212,3 +212,23 @@ def test_plotting_uses_no_global_state_and_importing_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["False"] * 3
+
+
+def test_a_run_of_both_kinds_of_vertices_shows_the_columns_of_both() -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], directed=True)
+    program = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: ctx.vertex,
+        message=lambda value, ctx: value,
+        combine="min",
+        apply=lambda value, incoming, ctx: min(value, incoming),
+    )
+    agents = gp.Agents(lambda ctx: None)
+    trace = gp.run(graph, program, device="python", agents=agents, wake=lambda old, new, ctx: new < old).trace
+    frame = trace.to_pandas()
+    assert set(trace[0]) == set(frame.columns)
+    assert frame[["direction", "applied", "woken", "computed", "lag"]].iloc[2].tolist() == ["pull", 1, 1, 2, 0]
+    heading, *_, totals = trace.to_text().splitlines()
+    assert heading.split()[-9:-4] == ["woken", "computed", "failed", "retries", "lag"]
+    assert totals.split()[:5] == ["total", "3", "3", "3", "3"]
+    assert [axis.get_ylabel() for axis in trace.plot().axes] == ["active", "milliseconds"]
