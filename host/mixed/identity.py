@@ -19,9 +19,9 @@ _IDENTITY = "identity of the run"
 """With spaces it is no name that a program may use."""
 
 
-def identity_aggregator(identity: Identity) -> dict[str, Aggregator]:
-    """Return the aggregator that keeps an identity, by its name."""
-    return {_IDENTITY: Aggregator("last", initial=list(identity), persistent=True)}
+def identity_aggregator(identity: Identity, vertices: str | None = None) -> dict[str, Aggregator]:
+    """Return the aggregator that keeps an identity, by its name; ``vertices`` is a digest of the agents' vertices."""
+    return {_IDENTITY: Aggregator("last", initial=[*identity, vertices], persistent=True)}
 
 
 def open_store(checkpoint: Checkpoint, stack: ExitStack) -> Store:
@@ -34,7 +34,9 @@ def open_store(checkpoint: Checkpoint, stack: ExitStack) -> Store:
     return stack.enter_context(SQLiteStore(given))
 
 
-def is_stored(store: Store, run_id: str, kind: str, identity: Identity, *, resume: bool) -> bool:
+def is_stored(
+    store: Store, run_id: str, kind: str, identity: Identity, vertices: str | None = None, *, resume: bool
+) -> bool:
     """Whether the store has this run; raise if it may not be resumed, or is another one."""
     try:
         row = store.run(run_id)
@@ -56,6 +58,13 @@ def is_stored(store: Store, run_id: str, kind: str, identity: Identity, *, resum
     saved = decode_aggregates(read_run(store, run_id).state.aggregates).get(_IDENTITY)
     if saved is None:
         raise CheckpointError(where, "belongs to a run of gp.agents: choose another run_id")
-    if Identity(*saved) != identity:
-        raise CheckpointError(where, difference(Identity(*saved), identity))
+    *facts, chosen = saved
+    if Identity(*facts) != identity:
+        raise CheckpointError(where, difference(Identity(*facts), identity))
+    if chosen != vertices:
+        raise CheckpointError(
+            where,
+            "belongs to a run with other vertices= of gp.Agents: choose another run_id, or pass those that it was "
+            "started with",
+        )
     return True

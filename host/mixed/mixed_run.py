@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -171,8 +172,9 @@ class MixedRun:
             checked = make_options("run", compute, options)
             return begin(vertices, checked), checked, None
         identity = identify(self.graph, self.program, self.given)
+        chosen = hashlib.sha256(np.array(sorted(states), np.int64).tobytes()).hexdigest() if states else None
         store = open_store(checkpoint, stack)
-        options |= {"aggregators": identity_aggregator(identity), "run_id": checkpoint.run_id, "store": store}
+        options |= {"aggregators": identity_aggregator(identity, chosen), "run_id": checkpoint.run_id, "store": store}
         options |= {"lease_seconds": checkpoint.lease_seconds, "durability": checkpoint.durability}
         checked = make_options("run", compute, options)
         formats: list[MixedFormat] = []
@@ -186,7 +188,7 @@ class MixedRun:
             make_format,
             {"every": checkpoint.every, "keep": checkpoint.keep, "is_due": _is_due, "begin_base": None},
         )
-        if is_stored(store, checkpoint.run_id, "mixed", identity, resume=self.resume):
+        if is_stored(store, checkpoint.run_id, "mixed", identity, chosen, resume=self.resume):
             checked.override = [name for name in ("retry", "on_failure") if name in options]
             recovered = begin_from_store(store, checkpoint.run_id, checked, takeover=False, kind=kind)
         else:

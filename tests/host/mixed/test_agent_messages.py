@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import AgentsFailedError
+from gpu_pregel.errors import AgentsFailedError, CheckpointError
 
 ONCE = gp.agents.RetryPolicy(attempts=1)
 
@@ -127,3 +127,13 @@ def test_the_program_applies_nothing_to_agents(device: str, active: Any) -> None
     assert [result[v] for v in range(3)] == [3, 1, 3]
     assert [row["applied"] for row in result.trace] == [0, 2, 2, 2]
     assert result.aggregated.applied == 2
+
+
+def test_a_run_resumes_with_the_vertices_that_were_agents_from_the_start(path: gp.Graph) -> None:
+    options: dict[str, Any] = {"checkpoint": gp.MemoryStore(), "max_supersteps": 2}
+    program = keeping()
+    run(path, program, lambda ctx: ctx.stay_awake(), ["a"], **options)
+    for other in (["a", "b"], ["b"], []):
+        with pytest.raises(CheckpointError, match="belongs to a run with other vertices="):
+            run(path, program, lambda ctx: None, other, resume=True, **options)
+    assert run(path, program, lambda ctx: None, {"a": "new"}, resume=True, **{**options, "max_supersteps": 4}).agents
