@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_AFTER_FAILURE = "Mend the function and pass resume=True: agents that have ended are not computed again."
+_NOTHING_SAVED = "Nothing is saved: with checkpoint=, a mended function could go on from here by resume=True."
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixedResult(ProgramResult):
@@ -243,6 +246,7 @@ class MixedRun:
         if found.status == "failed":
             error = AgentsFailedError(found)
             error.result = result
+            error.add_note(_AFTER_FAILURE if self.checkpoint else _NOTHING_SAVED)
             raise error
         return result
 
