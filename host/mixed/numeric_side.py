@@ -131,7 +131,12 @@ class NumericSide:
 
     def add_inputs(self, vertices: list[Id], inbox: Inbox) -> Inbox:
         """Return the messages of the agents of a superstep, of which the first is an ``AgentInput``."""
-        inputs = self._begun or self._inputs_of(vertices)
+        inputs = self._begun or {}
+        # Besides agents that have begun: those that something else has woken since then, as a message from outside.
+        if others := [key for key in vertices if key not in inputs]:
+            inputs = {**inputs, **self._inputs_of(others)}
+        if self._begun is not None:
+            self._forget({self._number_of(key) for key in others})
         self._inputs = inputs
         return {key: [given, *inbox.get(key, ())] for key, given in inputs.items()}
 
@@ -228,6 +233,11 @@ class NumericSide:
         if self._sent is not None:
             self._state.posted, self._sent = self._sent, None
         return activity
+
+    def _forget(self, vertices: set[int]) -> None:
+        """Forget that some agents are due."""
+        self.woken = np.array([v for v in self.woken.tolist() if v not in vertices], np.int64)
+        self._arrived = {v: sent for v, sent in self._arrived.items() if v not in vertices}
 
     def clear_due(self) -> None:
         """Forget which agents are due: a superstep computes them."""
