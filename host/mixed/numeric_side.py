@@ -70,6 +70,8 @@ class NumericSide:
         self._arrived: dict[int, list[tuple[Any, tuple[Any, ...]]]] = {}
         self._superstep = -1
         self._totals: tuple[Any, ...] = tuple(dtype.type(start) for _, dtype, start in program.aggregates)
+        self._seen = self._totals
+        """The aggregates that the program sees in the running superstep: those of the superstep before it."""
         self._effects: list[Effect] = []
         self._sent: Posted | None = None
         """What agents have sent to numeric vertices, combined; with ``_effects``, until it is carried out."""
@@ -217,14 +219,13 @@ class NumericSide:
 
         ``totals`` are the aggregates of the superstep.
         """
-        self._superstep = superstep
+        self._superstep, self._seen, self._totals = superstep, self._totals, totals
         if superstep == 0 and len(self._agents):
             activity = self._activate(self._agents, np.zeros(len(self._agents), bool), activity)
         effects, self._effects = self._effects, []
         written = [effect for effect in effects if effect.written is not None]
         if written:
             activity = self._write(superstep, written, activity)
-        self._totals = totals
         if self._sent is not None:
             self._state.posted, self._sent = self._sent, None
         return activity
@@ -302,7 +303,7 @@ class NumericSide:
     def _context(self, vertex: int, superstep: int) -> VertexContext:
         names = [name for name, *_ in self._program.aggregates]
         aggregated = named_numbers(
-            "Aggregated", {name: one.item() for name, one in zip(names, self._totals, strict=True)}
+            "Aggregated", {name: one.item() for name, one in zip(names, self._seen, strict=True)}
         )
         graph, parameters = self._graph, self._parameters
         degrees = int(graph.out_degrees[vertex]), int(graph.in_degrees[vertex])
