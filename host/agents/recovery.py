@@ -200,6 +200,8 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Recover
 
 def read_held(store: Store, run_id: str) -> Ledger:
     """Read the recorded part of the superstep after the head of a run: its failures, interrupts and answers."""
+    if store.run(run_id).kind == "mixed":  # its agents may have begun before the head
+        return read_run(store, run_id).ledger()
     while True:
         saved = store.load(run_id)
         try:
@@ -255,6 +257,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     result.blobs = {name: bytearray(saved.blob(name)) for name in saved.blobs}
     last: SavedSuperstep | None = None
     carried: list[Segment] = []
+    begun_at: int | None = None
     for commit in saved.commits():
         segments = list(commit.segments())
         result.size_since_base += len(commit.data) + sum(map(len, segments))
@@ -264,6 +267,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
 
             reading(commit.step, partial(apply_changes, result.blobs, read.beside))
         result.rows.append(read.row)
+        begun_at = read.begun
         if read.begun is not None:
             carried += read.segments
             continue
@@ -279,5 +283,9 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         segment.receive(state)
     if any(segment.is_begun for segment in held):
         result.begun.segments = held
-    result.begun.answers = [(answer.vertex, answer.data) for answer in saved.answers]
+    answers = {(answer.vertex, answer.number): answer.data for answer in saved.answers}
+    if begun_at is not None and saved.step == run.head:
+        for step in range(run.head, begun_at - 1, -1):  # the first answer to a question counts
+            answers |= {(answer.vertex, answer.number): answer.data for answer in store.answers(run.id, step)}
+    result.begun.answers = [(vertex, data) for (vertex, _), data in sorted(answers.items())]
     return result

@@ -133,8 +133,8 @@ class NumericSide:
 
     def add_inputs(self, vertices: list[Id], inbox: Inbox) -> Inbox:
         """Return the messages of the agents of a superstep, of which the first is an ``AgentInput``."""
-        inputs = self._begun or self._inputs_of(vertices)
-        self._inputs = inputs
+        inputs = self._begun or {}
+        self._inputs = inputs = {**inputs, **self._inputs_of([key for key in vertices if key not in inputs])}
         return {key: [given, *inbox.get(key, ())] for key, given in inputs.items()}
 
     def _inputs_of(self, vertices: list[Id]) -> dict[Id, bytes]:
