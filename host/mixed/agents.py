@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,8 @@ class Agents:
             )
         if given is not None and self.compute is None:
             raise ArgumentError("vertices= are computed by compute=: pass it too")
+        if isinstance(given, Iterator):  # which could be read only once
+            object.__setattr__(self, "vertices", tuple(given))
         self.check_options(self.compute or _nothing)
 
     def options(self) -> dict[str, Any]:

@@ -80,7 +80,11 @@ class MixedFormat(AgentFormat):
             **{f"{_POSTED}{k}": column for k, column in enumerate(posted.messages)},
             _TRACE: np.frombuffer(trace, np.uint8),
         }
-        return with_header(arrays, {"fields": self._fields})
+        return with_header(arrays, {"fields": self._fields, "agents": self._side.digest})
+
+    def stored(self, names: Sequence[str]) -> Blobs | None:
+        """Return arrays as they are in the store; None if it has none yet."""
+        return self._history.find(names)
 
     def note_commit(self) -> None:
         """Note that what was packed last, if anything, is in the store."""
@@ -109,9 +113,10 @@ class Restored:
     def __init__(self, blobs: Blobs, where: str) -> None:
         self._where = where
         try:
-            self._arrays, _ = read_arrays(blobs)
+            self._arrays, facts = read_arrays(blobs)
             self.rows: list[dict[str, Any]] = [json.loads(line) for line in bytes(blobs[_TRACE]).splitlines()]
             self.activity = Activity(*self._arrays[_ACTIVITY].tolist())
+            self.agents = str(facts["agents"])
             self.woken = self._arrays[_WOKEN].astype(np.int64)
             self.arrived = self._arrays[_ARRIVED].tobytes()
             begun = self._arrays[_BEGUN].tolist()

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, UnknownVertexError
+from gpu_pregel.errors import (
+    AgentsFailedError,
+    ArgumentError,
+    ArgumentTypeError,
+    CheckpointError,
+    UnknownVertexError,
+)
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.observers.events import ProgressObserver
 from gpu_pregel.host.agents.options import make_options
@@ -58,8 +64,8 @@ Array = np.ndarray[Any, Any]
 class MixedResult(ProgramResult):
     """The result of a vertex program's run with agents.
 
-    If the status is "failed", "interrupted" or "stopped", a superstep may be held: then ``values`` have what the
-    program has computed in it, and not yet what its agents do. ``gp.agents.state_at`` reads what is committed.
+    If the status is "failed", "interrupted" or "stopped", a superstep may be held: then ``values`` are what is in the
+    store. Without a checkpoint they have what the program has computed in it, and not yet what its agents do.
 
     Attributes
     ----------
@@ -135,8 +141,8 @@ class MixedRun:
             policy = NumericPolicy(
                 ready.state, ready.directions, halt=halt_function(self.program, self.given.parameters)
             )
-            recovered, options, kind = self._recover(states, stack)
-            beside = partial(self._beside, ready, side, policy, recovered, kind)
+            recovered, options, packs = self._recover(states, stack)
+            beside = partial(self._beside, ready, side, policy, recovered, packs)
             run = AgentRun(options, recovered, beside)
             with run:
                 if self.resume:
@@ -145,7 +151,8 @@ class MixedRun:
                     while run.step():
                         pass
                 found = run.result()
-            return self._result(ready, policy, found, compile_seconds() - compiled_before)
+            values = _committed_values(ready, policy, found, packs)
+            return self._result(values, policy, found, compile_seconds() - compiled_before)
 
     def _recover(self, states: dict[int, Any], stack: ExitStack) -> tuple[RecoveredRun, Any, Any]:
         """Begin the run, or read it from its store; return its options and the kind of run, too."""
@@ -207,11 +214,15 @@ class MixedRun:
         if format is not None:
             format.attach(ready.state, side, fields if ready.compiled.value.is_tuple else ["value"], recovered.blobs)
         begun_at: int | None = None
+        if self.resume and not recovered.blobs and not side.are_agents(recovered.state.vertices.keys()):
+            raise _other_agents(recovered)
         if recovered.blobs:
             restored = Restored(recovered.blobs, f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}")
             activity, totals = restored.restore(ready.state, len(ready.compiled.aggregates))
             numeric.resume(activity, totals)
             side.resume(recovered.superstep - 1, totals, restored.woken, restored.arrived)
+            if restored.agents != side.digest:
+                raise _other_agents(recovered)
             side.resume_inputs(restored.inputs)
             begun_at = restored.begun_at
             recovered.rows[:] = restored.rows
@@ -223,7 +234,7 @@ class MixedRun:
             begun_at=begun_at,
         )
 
-    def _result(self, ready: ReadyProgram, policy: NumericPolicy, found: AgentResult, compiled: float) -> MixedResult:
+    def _result(self, values: Any, policy: NumericPolicy, found: AgentResult, compiled: float) -> MixedResult:
         """Return the result of a run that has ended or is held, or raise the error that has it."""
         names = tuple(self.program.aggregators)
         result = MixedResult(
@@ -233,7 +244,7 @@ class MixedRun:
                 "workers": self.agents.workers,
             },
             trace=Trace(list(found.trace)),
-            values=ready.compiled.value.pack(ready.state.values),
+            values=values,
             status=found.status,
             aggregated=named_type("Aggregated", names)(*policy.totals),
             agents=found,
@@ -243,6 +254,25 @@ class MixedRun:
             error.result = result
             raise error
         return result
+
+
+def _other_agents(recovered: RecoveredRun) -> CheckpointError:
+    """Return the error of a run that is resumed with other agents from the start."""
+    where = f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}"
+    problem = "belongs to a run in which other vertices are agents from the start: pass the same vertices= to gp.Agents"
+    return CheckpointError(where, problem)
+
+
+def _committed_values(ready: ReadyProgram, policy: NumericPolicy, found: AgentResult, packs: MixedFormat | None) -> Any:
+    """Return the values after the last committed superstep; the kernels of a held one have changed those of the run."""
+    value, stored = ready.compiled.value, None
+    if packs is not None and policy.superstep >= len(found.trace):
+        stored = packs.stored([f"value{k}" for k in range(len(value.dtypes))])
+    if stored is None:
+        return value.pack(ready.state.values)
+    return value.pack(
+        [np.frombuffer(bytearray(data), dtype) for data, dtype in zip(stored.values(), value.dtypes, strict=True)]
+    )
 
 
 def _is_due(folded: Any) -> bool:

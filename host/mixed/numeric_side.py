@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Set
 from itertools import pairwise
 from typing import Any
@@ -84,6 +85,15 @@ class NumericSide:
         """Number of vertices to which agents have sent messages for the next superstep."""
         posted = self._state.posted
         return 0 if posted is None else len(posted.vertices)
+
+    @property
+    def digest(self) -> str:
+        """Identifies the vertices that are agents from the start."""
+        return hashlib.sha256(self._agents.astype("<i8").tobytes()).hexdigest()
+
+    def are_agents(self, keys: Set[Id]) -> bool:
+        """Whether these are the encoded ids of the vertices that are agents from the start."""
+        return keys == {self.key_of(v) for v in self._agents.tolist()}
 
     # Ids.
 
