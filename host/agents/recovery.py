@@ -289,3 +289,17 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
             answers |= {(answer.vertex, answer.number): answer.data for answer in store.answers(run.id, step)}
     result.begun.answers = [(vertex, data) for (vertex, _), data in sorted(answers.items())]
     return result
+
+
+def read_values(store: Store, found: RecoveredRun) -> dict[str, Any]:
+    """Return the values of numeric vertices beside the agents, by field."""
+    if not found.blobs:
+        return {}
+    from gpu_pregel.host.superstep.stored_arrays import read_arrays  # imports NumPy
+
+    def read() -> dict[str, Any]:
+        arrays, facts = read_arrays(found.blobs)
+        return {str(name): arrays[f"value{k}"] for k, name in enumerate(facts["fields"])}
+
+    values: dict[str, Any] = _reading(store, found.run_id, found.superstep - 1, read)
+    return values

@@ -13,6 +13,7 @@ from gpu_pregel.host.agents.formats import AgentFormat
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.mixed.change import MixedChange
 from gpu_pregel.host.mixed.numeric_side import NumericSide
+from gpu_pregel.host.mixed.stored_inputs import decode_arrived, decode_inputs
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 from gpu_pregel.host.superstep.stored_arrays import ArrayHistory, Blobs, read_arrays, with_header
@@ -74,7 +75,7 @@ class MixedFormat(AgentFormat):
             _ACTIVITY: np.array(numeric.activity, np.int64),
             _WOKEN: self._side.woken,
             _ARRIVED: np.frombuffer(self._side.arrived, np.uint8),
-            _INPUTS: np.frombuffer(self._side.inputs if is_open else b"", np.uint8),
+            _INPUTS: np.frombuffer(self._side.inputs() if is_open else b"", np.uint8),
             _BEGUN: np.array([change.begun] if is_open else [], np.int64),
             _POSTED: posted.vertices,
             **{f"{_POSTED}{k}": column for k, column in enumerate(posted.messages)},
@@ -103,6 +104,8 @@ class Restored:
         Not empty.
     where : str
         The name of the run, for errors.
+    supersteps : int
+        How many have been committed.
 
     Raises
     ------
@@ -110,38 +113,58 @@ class Restored:
         The blobs are not those of such a run.
     """
 
-    def __init__(self, blobs: Blobs, where: str) -> None:
+    def __init__(self, blobs: Blobs, where: str, supersteps: int) -> None:
         self._where = where
         try:
             self._arrays, facts = read_arrays(blobs)
             self.rows: list[dict[str, Any]] = [json.loads(line) for line in bytes(blobs[_TRACE]).splitlines()]
             self.activity = Activity(*self._arrays[_ACTIVITY].tolist())
             self.agents = str(facts["agents"])
-            self.woken = self._arrays[_WOKEN].astype(np.int64)
-            self.arrived = self._arrays[_ARRIVED].tobytes()
+            self.arrived = decode_arrived(self._arrays[_ARRIVED].tobytes())
             begun = self._arrays[_BEGUN].tolist()
             self.begun_at: int | None = begun[0] if begun else None
-            self.inputs = self._arrays[_INPUTS].tobytes() if begun else None
-        except (LookupError, TypeError, ValueError) as error:
+            self.inputs = decode_inputs(self._arrays[_INPUTS].tobytes()) if begun else None
+            is_whole = len(self.rows) == supersteps and all(row.keys() == self.rows[0].keys() for row in self.rows)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise self._damaged(error) from error
+        if not is_whole:
+            raise self._damaged("another trace")
+        if begun and (len(begun) > 1 or not 0 <= begun[0] < supersteps):
+            raise self._damaged(f"agents have begun in superstep {self.begun_at}")
 
     def _damaged(self, problem: object) -> CheckpointError:
         return CheckpointError(self._where, f"has no valid arrays ({problem}): restore a copy, or fork the run before")
 
-    def restore(self, run: ProgramState, totals: int) -> tuple[Activity, tuple[Any, ...]]:
-        """Restore values, frontier, aggregates and posted messages; return activity and the last aggregates."""
+    def restore(self, run: ProgramState, message: Sequence[np.dtype[Any]], totals: int) -> tuple[Any, ...]:
+        """Restore values, frontier, aggregates and posted messages; return the last aggregates.
+
+        ``message`` are the dtypes of a message. Kernels do not check vertices, so that they are checked here.
+        """
         arrays = self._arrays
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
                 raise self._damaged(f"no {name} that fits this run")
+        n = len(run.values[0])
+        self.woken, vertices = (self._vertices(name, n) for name in (_WOKEN, _POSTED))
+        if not 0 <= self.activity.active_vertices <= n or not self.activity.active_edges >= 0:
+            raise self._damaged(f"{self.activity.active_vertices} active vertices of {n}")
+        if not all(0 <= vertex < n for vertex in self.arrived):
+            raise self._damaged("messages to vertices that are not in the graph")
+        columns = [arrays.get(f"{_POSTED}{k}") for k in range(len(message))] if len(vertices) else []
+        pairs = zip(columns, message, strict=bool(len(vertices)))
+        if any(one is None or one.dtype != dtype or len(one) != len(vertices) for one, dtype in pairs):
+            raise self._damaged("no messages of agents that fit this run")
         try:
-            vertices = arrays[_POSTED].astype(np.int64)
-            columns = tuple(
-                array.copy() for name, array in arrays.items() if name.startswith(_POSTED) and name != _POSTED
-            )
             found = tuple(arrays[f"total{k}"][0] for k in range(totals))
-        except (LookupError, ValueError) as error:
+        except LookupError as error:
             raise self._damaged(error) from error
         run.restore(arrays)
-        run.posted = Posted(vertices, columns) if len(vertices) else None
-        return self.activity, found
+        run.posted = Posted(vertices, tuple(map(np.array, columns))) if len(vertices) else None
+        return found
+
+    def _vertices(self, name: str, n: int) -> Array:
+        """Return an array of vertices in ascending order."""
+        found = self._arrays.get(name)
+        if found is None or found.dtype != np.int64 or (np.diff(found, prepend=-1, append=n) <= 0).any():
+            raise self._damaged(f"{name} are no vertices in ascending order")
+        return found

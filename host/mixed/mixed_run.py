@@ -217,9 +217,11 @@ class MixedRun:
         if self.resume and not recovered.blobs and not side.are_agents(recovered.state.vertices.keys()):
             raise _other_agents(recovered)
         if recovered.blobs:
-            restored = Restored(recovered.blobs, f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}")
-            activity, totals = restored.restore(ready.state, len(ready.compiled.aggregates))
-            numeric.resume(activity, totals)
+            where = f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}"
+            restored = Restored(recovered.blobs, where, recovered.superstep)
+            compiled = ready.compiled
+            totals = restored.restore(ready.state, compiled.message.dtypes, len(compiled.aggregates))
+            numeric.resume(restored.activity, totals)
             side.resume(recovered.superstep - 1, totals, restored.woken, restored.arrived)
             if restored.agents != side.digest:
                 raise _other_agents(recovered)

@@ -17,6 +17,7 @@ from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.mixed.agent_context import SENT, WRITTEN, AgentInput
 from gpu_pregel.host.mixed.effect import Effect
+from gpu_pregel.host.mixed.stored_inputs import Arrived, encode_inputs
 from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
@@ -68,7 +69,7 @@ class NumericSide:
             state.exclude(agents)
         self._keys: dict[int, Id] = {}
         self._numbers: dict[Id, int] = {}
-        self._arrived: dict[int, list[tuple[Any, tuple[Any, ...]]]] = {}
+        self._arrived: Arrived = {}
         self._superstep = -1
         self._totals: tuple[Any, ...] = tuple(dtype.type(start) for _, dtype, start in program.aggregates)
         self._seen = self._totals
@@ -77,6 +78,7 @@ class NumericSide:
         self._sent: Posted | None = None
         """What agents have sent to numeric vertices, combined; with ``_effects``, until it is carried out."""
         self._inputs: dict[Id, bytes] = {}
+        self._encoded_inputs: bytes | None = None
         self._begun: dict[Id, bytes] | None = None
         """The inputs of agents that an earlier program has begun to compute."""
 
@@ -143,7 +145,7 @@ class NumericSide:
 
     def add_inputs(self, vertices: list[Id], inbox: Inbox) -> Inbox:
         """Return the messages of the agents of a superstep, of which the first is an ``AgentInput``."""
-        inputs = self._begun or {}
+        inputs, self._encoded_inputs = self._begun or {}, None
         self._inputs = inputs = {**inputs, **self._inputs_of([key for key in vertices if key not in inputs])}
         return {key: [given, *inbox.get(key, ())] for key, given in inputs.items()}
 
@@ -255,18 +257,19 @@ class NumericSide:
         """The messages along edges that wait for agents from the start, encoded."""
         return encode(list(self._arrived.items()))
 
-    @property
     def inputs(self) -> bytes:
-        """The inputs of the agents that are being computed, encoded."""
-        return encode(list(self._inputs.items()))
+        """Return the inputs of the agents that are being computed, encoded."""
+        if self._encoded_inputs is None:
+            self._encoded_inputs = encode_inputs(self._inputs)
+        return self._encoded_inputs
 
-    def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array, arrived: bytes) -> None:
+    def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array, arrived: Arrived) -> None:
         """Continue after a superstep whose state has been restored."""
-        self._superstep, self._totals, self.woken, self._arrived = superstep, totals, woken, dict(decode(arrived))
+        self._superstep, self._totals, self.woken, self._arrived = superstep, totals, woken, arrived
 
-    def resume_inputs(self, inputs: bytes | None) -> None:
+    def resume_inputs(self, inputs: dict[Id, bytes] | None) -> None:
         """Give agents these inputs, which they began with; None: those of the state from now on."""
-        self._begun = None if inputs is None else dict(decode(inputs))
+        self._begun = inputs
 
     def _activate(self, vertices: Array, flags: Array, activity: Activity) -> Activity:
         """Set which of some vertices are active; return the new activity."""
