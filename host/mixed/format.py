@@ -21,7 +21,7 @@ from gpu_pregel.host.superstep.stored_arrays import ArrayHistory, Blobs, read_ar
 Array = np.ndarray[Any, Any]
 
 _MOST_CHANGED = 0.5
-"""A commit in which a larger part of the arrays has changed stores them whole, with a base."""
+"""A commit that changes a larger part of arrays and agents stores them whole, as a base."""
 _TRACE, _ACTIVITY, _WOKEN, _POSTED = "trace", "activity", "woken", "posted"
 _ARRIVED, _INPUTS, _BEGUN = "arrived", "inputs", "begun"
 
@@ -36,14 +36,20 @@ class MixedFormat(AgentFormat):
 
     def __init__(self, agents: State) -> None:
         super().__init__(agents)
-        self._history, self._trace = ArrayHistory(), b""
+        self._history, self._trace, self._base_size = ArrayHistory(), b"", 0
         self._packed: tuple[dict[str, Array], dict[str, Any] | None, bytes] | None = None
         """What was packed last: arrays, their changes unless they are stored whole, and the trace."""
 
-    def attach(self, run: ProgramState, side: NumericSide, fields: Sequence[str], stored: Blobs) -> None:
-        """Store this run from now on; the store has the blobs ``stored``. ``fields`` are the names of its values."""
+    def attach(
+        self, run: ProgramState, side: NumericSide, fields: Sequence[str], stored: Blobs, base_size: int
+    ) -> None:
+        """Store this run from now on; ``fields`` are the names of its values.
+
+        The store has the blobs ``stored``, and a base of agents of so many bytes.
+        """
         self._run, self._side, self._fields = run, side, list(fields)
         self._history, self._trace = ArrayHistory(stored), bytes(stored.get(_TRACE, b""))
+        self._base_size = base_size
 
     def pack_commit(
         self, supersteps: Sequence[FoldedSuperstep[Any]], parts: Sequence[Any], *, with_base: bool
@@ -55,7 +61,7 @@ class MixedFormat(AgentFormat):
         arrays = self._arrays(last.change, trace)
         changes = self._history.changes(arrays)
         size = sum(len(contents) for _, _, contents in changes.values())
-        with_base = with_base or size > _MOST_CHANGED * sum(array.nbytes for array in arrays.values())
+        with_base |= size > _MOST_CHANGED * (self._base_size + sum(array.nbytes for array in arrays.values()))
         agents, row = last.change.agents, json.loads(rows[-1])
         with_base = with_base and agents is not None  # a base does not have the records so far
         self._packed = arrays, None if with_base else changes, trace
@@ -63,6 +69,7 @@ class MixedFormat(AgentFormat):
         if agents is None:
             return self.pack_open(last.change.begun, row, parts)
         packed = super().pack_commit([agents._replace(row=row)], parts, with_base=with_base)
+        self._base_size = self._base_size if packed.base is None else len(packed.base)
         return packed._replace(blobs=arrays) if with_base else packed
 
     def _arrays(self, change: MixedChange, trace: bytes) -> dict[str, Array]:

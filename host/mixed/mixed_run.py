@@ -212,7 +212,8 @@ class MixedRun:
         """Return the policy of both sides, with the numeric side as it was when the run was stored."""
         fields = ready.compiled.value.names or [f"value{k}" for k in range(len(ready.compiled.value.dtypes))]
         if format is not None:
-            format.attach(ready.state, side, fields if ready.compiled.value.is_tuple else ["value"], recovered.blobs)
+            fields = fields if ready.compiled.value.is_tuple else ["value"]
+            format.attach(ready.state, side, fields, recovered.blobs, recovered.base_size)
         begun_at: int | None = None
         if self.resume and not recovered.blobs and not side.are_agents(recovered.state.vertices.keys()):
             raise _other_agents(recovered)

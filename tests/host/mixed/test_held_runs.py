@@ -71,6 +71,20 @@ def test_the_agents_from_the_start_are_those_of_the_run(limit: int) -> None:
     assert run(once, checkpoint=store, resume=True).agents.values == {2: None}
 
 
+def test_values_that_all_change_do_not_store_all_agents_again() -> None:
+    """In each superstep the numeric vertices change 40 bytes, beside agents with 100,000."""
+
+    def fill(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.state = bytes(100_000)
+        ctx.stay_awake()
+
+    store = gp.MemoryStore()
+    run(fill, checkpoint=gp.Checkpoint(store, every=1, keep=100), max_supersteps=9)
+    run(fill, checkpoint=gp.Checkpoint(store, every=1, keep=100), max_supersteps=20, resume=True)
+    assert sum(commit.base for commit in store.history("run")) <= 3
+
+
 def test_vertices_may_be_an_iterator() -> None:
     agents = gp.Agents(once, vertices=(v for v in (1, 2)))
     graph = gp.Graph.from_edgelist([0, 1], [1, 2])
