@@ -151,7 +151,7 @@ class MixedRun:
                     while run.step():
                         pass
                 found = run.result()
-            values = _committed_values(ready, policy, found, packs)
+            values = _committed_values(ready, self.target, policy, found, packs)
             return self._result(values, policy, found, compile_seconds() - compiled_before)
 
     def _recover(self, states: dict[int, Any], stack: ExitStack) -> tuple[RecoveredRun, Any, Any]:
@@ -266,16 +266,17 @@ def _other_agents(recovered: RecoveredRun) -> CheckpointError:
     return CheckpointError(where, problem)
 
 
-def _committed_values(ready: ReadyProgram, policy: NumericPolicy, found: AgentResult, packs: MixedFormat | None) -> Any:
+def _committed_values(
+    ready: ReadyProgram, target: Device, policy: NumericPolicy, found: AgentResult, packs: MixedFormat | None
+) -> Any:
     """Return the values after the last committed superstep; the kernels of a held one have changed those of the run."""
     value, stored = ready.compiled.value, None
     if packs is not None and policy.superstep >= len(found.trace):
         stored = packs.stored([f"value{k}" for k in range(len(value.dtypes))])
     if stored is None:
         return value.pack(ready.state.values)
-    return value.pack(
-        [np.frombuffer(bytearray(data), dtype) for data, dtype in zip(stored.values(), value.dtypes, strict=True)]
-    )
+    arrays = [np.frombuffer(data, dtype) for data, dtype in zip(stored.values(), value.dtypes, strict=True)]
+    return value.pack([target.upload(array.copy()) for array in arrays])
 
 
 def _is_due(folded: Any) -> bool:

@@ -50,8 +50,8 @@ def test_a_held_run_returns_what_it_has_committed(held: str) -> None:
             result = error.result
         state = gp.agents.state_at(store, "run")
         assert (result.status, len(result.trace)) == (held, 3)
-        assert result.values.tolist() == state.arrays["value"].tolist()
-        assert result.values[2] == 7
+        assert result.to_numpy().tolist() == state.arrays["value"].tolist()
+        assert result.to_numpy()[2] == 7
 
 
 @pytest.mark.parametrize("limit", [0, 2])
