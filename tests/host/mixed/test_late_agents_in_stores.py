@@ -90,3 +90,32 @@ def test_a_late_question_is_answered_once(graph: gp.Graph, tmp_path: Path) -> No
     marks[1].touch()
     result = run(graph, ask, store, max_supersteps=head + 6)
     assert (result.status, result.agents.values[5]) == ("max_supersteps", ["three"])
+
+
+def test_a_run_that_halts_waits_for_late_agents(tmp_path: Path) -> None:
+    """What they write is not lost."""
+
+    async def write(ctx: Any) -> int:
+        await wait_for(tmp_path / "mark")
+        return 50
+
+    def halt(aggregated: Any) -> bool:
+        if aggregated.largest >= 3:
+            (tmp_path / "mark").touch()
+        return bool(aggregated.largest >= 3)
+
+    program = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        message=lambda value, ctx: value,
+        combine="sum",
+        apply=lambda value, incoming, ctx: value + 1,
+        active="always",
+        aggregators={"largest": gp.Aggregator("max", lambda old, new, ctx: new)},
+        halt=halt,
+    )
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], num_vertices=3)
+    agents = gp.Agents(write, vertices=[1], workers=1, max_lag=1 << 20)
+    result: Any = gp.run(graph, program, agents=agents, device="python")
+    assert (result.status, result.to_numpy().tolist()) == ("halted", [3, 50, 3])
+    assert [(row["computed"], row["lag"]) for row in result.trace] == [(0, 0), (0, 0), (0, 0), (1, 3)]
