@@ -40,7 +40,8 @@ class Agents:
     max_lag : int, default 0
         How many supersteps numeric vertices may run ahead of agents: what agents do arrives at most so many supersteps
         later than it would otherwise, and the column ``lag`` of the trace has how many it was. Other agents wait until
-        those that are being computed have ended. The last superstep waits for all. Without workers there is no lag.
+        those that are being computed have ended. The last superstep waits for all, and so does one that
+        leaves no numeric vertex active. Without workers there is no lag.
     on_failure : {"raise", "continue"} or callable
         What to do when an agent has failed its last attempt, as in :func:`gpu_pregel.agents.run`.
     workers : int, default 0

@@ -119,3 +119,22 @@ def test_a_run_that_halts_waits_for_late_agents(tmp_path: Path) -> None:
     result: Any = gp.run(graph, program, agents=agents, device="python")
     assert (result.status, result.to_numpy().tolist()) == ("halted", [3, 50, 3])
     assert [(row["computed"], row["lag"]) for row in result.trace] == [(0, 0), (0, 0), (0, 0), (1, 3)]
+
+
+def test_no_superstep_passes_without_an_active_vertex() -> None:
+    async def rest(ctx: Any) -> int:
+        await asyncio.sleep(0.1)
+        return 50
+
+    program = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: ctx.vertex,
+        message=lambda value, ctx: value,
+        combine="min",
+        apply=lambda value, incoming, ctx: min(value, incoming),
+    )
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], num_vertices=4)
+    agents = gp.Agents(rest, vertices=[3], workers=1, max_lag=1 << 20)
+    result: Any = gp.run(graph, program, agents=agents, device="python")
+    assert result.to_numpy().tolist() == [0, 0, 0, 50]
+    assert len(result.trace) <= 5
