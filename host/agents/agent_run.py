@@ -146,10 +146,11 @@ class AgentRun:
         ledger = policy.ledger
         if ledger is None or self.status == "cancelled":
             return self.status == "running"
-        for answer in reader.answers(ledger.step) if ledger.with_status("interrupted") else ():
-            entry = ledger.find_entry(answer.vertex)
-            if entry is not None and answer.number >= len(entry.answers):
-                policy.receive(answer)
+        for step in range(ledger.step, self._master.superstep + 1) if ledger.with_status("interrupted") else ():
+            for answer in reader.answers(step):
+                entry = ledger.find_entry(answer.vertex)
+                if entry is not None and answer.number >= len(entry.answers):
+                    policy.receive(answer)
         return bool(ledger.with_status("pending"))
 
     @property

@@ -200,6 +200,8 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Recover
 
 def read_held(store: Store, run_id: str) -> Ledger:
     """Read the recorded part of the superstep after the head of a run: its failures, interrupts and answers."""
+    if store.run(run_id).kind == "mixed":  # its agents may have begun before the head
+        return read_run(store, run_id).ledger()
     while True:
         saved = store.load(run_id)
         try:
@@ -255,6 +257,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     result.blobs = {name: bytearray(saved.blob(name)) for name in saved.blobs}
     last: SavedSuperstep | None = None
     carried: list[Segment] = []
+    begun_at: int | None = None
     for commit in saved.commits():
         segments = list(commit.segments())
         result.size_since_base += len(commit.data) + sum(map(len, segments))
@@ -264,6 +267,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
 
             reading(commit.step, partial(apply_changes, result.blobs, read.beside))
         result.rows.append(read.row)
+        begun_at = read.begun
         if read.begun is not None:
             carried += read.segments
             continue
@@ -279,5 +283,23 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         segment.receive(state)
     if any(segment.is_begun for segment in held):
         result.begun.segments = held
-    result.begun.answers = [(answer.vertex, answer.data) for answer in saved.answers]
+    answers = {(answer.vertex, answer.number): answer.data for answer in saved.answers}
+    if begun_at is not None and saved.step == run.head:
+        for step in range(run.head, begun_at - 1, -1):  # the first answer to a question counts
+            answers |= {(answer.vertex, answer.number): answer.data for answer in store.answers(run.id, step)}
+    result.begun.answers = [(vertex, data) for (vertex, _), data in sorted(answers.items())]
     return result
+
+
+def read_values(store: Store, found: RecoveredRun) -> dict[str, Any]:
+    """Return the values of numeric vertices beside the agents, by field."""
+    if not found.blobs:
+        return {}
+    from gpu_pregel.host.superstep.stored_arrays import read_arrays  # imports NumPy
+
+    def read() -> dict[str, Any]:
+        arrays, facts = read_arrays(found.blobs)
+        return {str(name): arrays[f"value{k}"] for k, name in enumerate(facts["fields"])}
+
+    values: dict[str, Any] = _reading(store, found.run_id, found.superstep - 1, read)
+    return values

@@ -19,7 +19,7 @@ from gpu_pregel.host.agents.options import (
     takes_options,
 )
 from gpu_pregel.host.agents.records import VertexData
-from gpu_pregel.host.agents.recovery import RecoveredRun, begin, begin_from_store, read_run
+from gpu_pregel.host.agents.recovery import begin, begin_from_store, read_run, read_values
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -324,18 +324,8 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
         timers={decode(vertex): when for vertex, when in state.timers.items()},
-        arrays=_arrays(found),
+        arrays=read_values(store, found),
     )
-
-
-def _arrays(found: RecoveredRun) -> dict[str, Any]:
-    """Return the values of numeric vertices beside the agents, by field."""
-    if not found.blobs:
-        return {}
-    from gpu_pregel.host.superstep.stored_arrays import read_arrays  # imports NumPy
-
-    arrays, facts = read_arrays(found.blobs)
-    return {name: arrays[f"value{k}"] for k, name in enumerate(facts["fields"])}
 
 
 def fork(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,8 @@ class Agents:
     max_lag : int, default 0
         How many supersteps numeric vertices may run ahead of agents: what agents do arrives at most so many supersteps
         later than it would otherwise, and the column ``lag`` of the trace has how many it was. Other agents wait until
-        those that are being computed have ended. Without workers there is no lag. A run that ``halt`` ends does not
-        wait for late agents.
+        those that are being computed have ended. The last superstep waits for all, and so does one that
+        leaves no numeric vertex active. Without workers there is no lag.
     on_failure : {"raise", "continue"} or callable
         What to do when an agent has failed its last attempt, as in :func:`gpu_pregel.agents.run`.
     workers : int, default 0
@@ -95,6 +95,8 @@ class Agents:
             )
         if given is not None and self.compute is None:
             raise ArgumentError("vertices= are computed by compute=: pass it too")
+        if isinstance(given, Iterator):  # which could be read only once
+            object.__setattr__(self, "vertices", tuple(given))
         self.check_options(self.compute or _nothing)
 
     def options(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from gpu_pregel.host.agents.formats import AgentFormat
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.mixed.change import MixedChange
 from gpu_pregel.host.mixed.numeric_side import NumericSide
+from gpu_pregel.host.mixed.stored_inputs import decode_arrived, decode_inputs
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 from gpu_pregel.host.superstep.stored_arrays import ArrayHistory, Blobs, read_arrays, with_header
@@ -20,7 +21,7 @@ from gpu_pregel.host.superstep.stored_arrays import ArrayHistory, Blobs, read_ar
 Array = np.ndarray[Any, Any]
 
 _MOST_CHANGED = 0.5
-"""A commit in which a larger part of the arrays has changed stores them whole, with a base."""
+"""A commit that changes a larger part of arrays and agents stores them whole, as a base."""
 _TRACE, _ACTIVITY, _WOKEN, _POSTED = "trace", "activity", "woken", "posted"
 _ARRIVED, _INPUTS, _BEGUN = "arrived", "inputs", "begun"
 
@@ -35,14 +36,20 @@ class MixedFormat(AgentFormat):
 
     def __init__(self, agents: State) -> None:
         super().__init__(agents)
-        self._history, self._trace = ArrayHistory(), b""
+        self._history, self._trace, self._base_size = ArrayHistory(), b"", 0
         self._packed: tuple[dict[str, Array], dict[str, Any] | None, bytes] | None = None
         """What was packed last: arrays, their changes unless they are stored whole, and the trace."""
 
-    def attach(self, run: ProgramState, side: NumericSide, fields: Sequence[str], stored: Blobs) -> None:
-        """Store this run from now on; the store has the blobs ``stored``. ``fields`` are the names of its values."""
+    def attach(
+        self, run: ProgramState, side: NumericSide, fields: Sequence[str], stored: Blobs, base_size: int
+    ) -> None:
+        """Store this run from now on; ``fields`` are the names of its values.
+
+        The store has the blobs ``stored``, and a base of agents of so many bytes.
+        """
         self._run, self._side, self._fields = run, side, list(fields)
         self._history, self._trace = ArrayHistory(stored), bytes(stored.get(_TRACE, b""))
+        self._base_size = base_size
 
     def pack_commit(
         self, supersteps: Sequence[FoldedSuperstep[Any]], parts: Sequence[Any], *, with_base: bool
@@ -54,7 +61,7 @@ class MixedFormat(AgentFormat):
         arrays = self._arrays(last.change, trace)
         changes = self._history.changes(arrays)
         size = sum(len(contents) for _, _, contents in changes.values())
-        with_base = with_base or size > _MOST_CHANGED * sum(array.nbytes for array in arrays.values())
+        with_base |= size > _MOST_CHANGED * (self._base_size + sum(array.nbytes for array in arrays.values()))
         agents, row = last.change.agents, json.loads(rows[-1])
         with_base = with_base and agents is not None  # a base does not have the records so far
         self._packed = arrays, None if with_base else changes, trace
@@ -62,6 +69,7 @@ class MixedFormat(AgentFormat):
         if agents is None:
             return self.pack_open(last.change.begun, row, parts)
         packed = super().pack_commit([agents._replace(row=row)], parts, with_base=with_base)
+        self._base_size = self._base_size if packed.base is None else len(packed.base)
         return packed._replace(blobs=arrays) if with_base else packed
 
     def _arrays(self, change: MixedChange, trace: bytes) -> dict[str, Array]:
@@ -74,13 +82,17 @@ class MixedFormat(AgentFormat):
             _ACTIVITY: np.array(numeric.activity, np.int64),
             _WOKEN: self._side.woken,
             _ARRIVED: np.frombuffer(self._side.arrived, np.uint8),
-            _INPUTS: np.frombuffer(self._side.inputs if is_open else b"", np.uint8),
+            _INPUTS: np.frombuffer(self._side.inputs() if is_open else b"", np.uint8),
             _BEGUN: np.array([change.begun] if is_open else [], np.int64),
             _POSTED: posted.vertices,
             **{f"{_POSTED}{k}": column for k, column in enumerate(posted.messages)},
             _TRACE: np.frombuffer(trace, np.uint8),
         }
         return with_header(arrays, {"fields": self._fields})
+
+    def stored(self, names: Sequence[str]) -> Blobs | None:
+        """Return arrays as they are in the store; None if it has none yet."""
+        return self._history.find(names)
 
     def note_commit(self) -> None:
         """Note that what was packed last, if anything, is in the store."""
@@ -99,6 +111,8 @@ class Restored:
         Not empty.
     where : str
         The name of the run, for errors.
+    supersteps : int
+        How many have been committed.
 
     Raises
     ------
@@ -106,37 +120,57 @@ class Restored:
         The blobs are not those of such a run.
     """
 
-    def __init__(self, blobs: Blobs, where: str) -> None:
+    def __init__(self, blobs: Blobs, where: str, supersteps: int) -> None:
         self._where = where
         try:
             self._arrays, _ = read_arrays(blobs)
             self.rows: list[dict[str, Any]] = [json.loads(line) for line in bytes(blobs[_TRACE]).splitlines()]
             self.activity = Activity(*self._arrays[_ACTIVITY].tolist())
-            self.woken = self._arrays[_WOKEN].astype(np.int64)
-            self.arrived = self._arrays[_ARRIVED].tobytes()
+            self.arrived = decode_arrived(self._arrays[_ARRIVED].tobytes())
             begun = self._arrays[_BEGUN].tolist()
             self.begun_at: int | None = begun[0] if begun else None
-            self.inputs = self._arrays[_INPUTS].tobytes() if begun else None
-        except (LookupError, TypeError, ValueError) as error:
+            self.inputs = decode_inputs(self._arrays[_INPUTS].tobytes()) if begun else None
+            is_whole = len(self.rows) == supersteps and all(row.keys() == self.rows[0].keys() for row in self.rows)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise self._damaged(error) from error
+        if not is_whole:
+            raise self._damaged("another trace")
+        if begun and (len(begun) > 1 or not 0 <= begun[0] < supersteps):
+            raise self._damaged(f"agents have begun in superstep {self.begun_at}")
 
     def _damaged(self, problem: object) -> CheckpointError:
         return CheckpointError(self._where, f"has no valid arrays ({problem}): restore a copy, or fork the run before")
 
-    def restore(self, run: ProgramState, totals: int) -> tuple[Activity, tuple[Any, ...]]:
-        """Restore values, frontier, aggregates and posted messages; return activity and the last aggregates."""
+    def restore(self, run: ProgramState, message: Sequence[np.dtype[Any]], totals: int) -> tuple[Any, ...]:
+        """Restore values, frontier, aggregates and posted messages; return the last aggregates.
+
+        ``message`` are the dtypes of a message. Kernels do not check vertices, so that they are checked here.
+        """
         arrays = self._arrays
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
                 raise self._damaged(f"no {name} that fits this run")
+        n = len(run.values[0])
+        self.woken, vertices = (self._vertices(name, n) for name in (_WOKEN, _POSTED))
+        if not 0 <= self.activity.active_vertices <= n or not self.activity.active_edges >= 0:
+            raise self._damaged(f"{self.activity.active_vertices} active vertices of {n}")
+        if not all(0 <= vertex < n for vertex in self.arrived):
+            raise self._damaged("messages to vertices that are not in the graph")
+        columns = [arrays.get(f"{_POSTED}{k}") for k in range(len(message))] if len(vertices) else []
+        pairs = zip(columns, message, strict=bool(len(vertices)))
+        if any(one is None or one.dtype != dtype or len(one) != len(vertices) for one, dtype in pairs):
+            raise self._damaged("no messages of agents that fit this run")
         try:
-            vertices = arrays[_POSTED].astype(np.int64)
-            columns = tuple(
-                array.copy() for name, array in arrays.items() if name.startswith(_POSTED) and name != _POSTED
-            )
             found = tuple(arrays[f"total{k}"][0] for k in range(totals))
-        except (LookupError, ValueError) as error:
+        except LookupError as error:
             raise self._damaged(error) from error
         run.restore(arrays)
-        run.posted = Posted(vertices, columns) if len(vertices) else None
-        return self.activity, found
+        run.posted = Posted(vertices, tuple(map(np.array, columns))) if len(vertices) else None
+        return found
+
+    def _vertices(self, name: str, n: int) -> Array:
+        """Return an array of vertices in ascending order."""
+        found = self._arrays.get(name)
+        if found is None or found.dtype != np.int64 or (np.diff(found, prepend=-1, append=n) <= 0).any():
+            raise self._damaged(f"{name} are no vertices in ascending order")
+        return found

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, UnknownVertexError
+from gpu_pregel.errors import (
+    AgentsFailedError,
+    ArgumentError,
+    ArgumentTypeError,
+    UnknownVertexError,
+)
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.observers.events import ProgressObserver
 from gpu_pregel.host.agents.options import make_options
@@ -62,8 +67,8 @@ _NOTHING_SAVED = "Nothing is saved: with checkpoint=, a mended function could go
 class MixedResult(ProgramResult):
     """The result of a vertex program's run with agents.
 
-    If the status is "failed", "interrupted" or "stopped", a superstep may be held: then ``values`` have what the
-    program has computed in it, and not yet what its agents do. ``gp.agents.state_at`` reads what is committed.
+    If the status is "failed", "interrupted" or "stopped", a superstep may be held: then ``values`` are what is in the
+    store. Without a checkpoint they have what the program has computed in it, and not yet what its agents do.
 
     Attributes
     ----------
@@ -139,8 +144,8 @@ class MixedRun:
             policy = NumericPolicy(
                 ready.state, ready.directions, halt=halt_function(self.program, self.given.parameters)
             )
-            recovered, options, kind = self._recover(states, stack)
-            beside = partial(self._beside, ready, side, policy, recovered, kind)
+            recovered, options, packs = self._recover(states, stack)
+            beside = partial(self._beside, ready, side, policy, recovered, packs)
             run = AgentRun(options, recovered, beside)
             with run:
                 if self.resume:
@@ -149,7 +154,8 @@ class MixedRun:
                     while run.step():
                         pass
                 found = run.result()
-            return self._result(ready, policy, found, compile_seconds() - compiled_before)
+            values = _committed_values(ready, self.target, policy, found, packs)
+            return self._result(values, policy, found, compile_seconds() - compiled_before)
 
     def _recover(self, states: dict[int, Any], stack: ExitStack) -> tuple[RecoveredRun, Any, Any]:
         """Begin the run, or read it from its store; return its options and the kind of run, too."""
@@ -210,12 +216,15 @@ class MixedRun:
         """Return the policy of both sides, with the numeric side as it was when the run was stored."""
         fields = ready.compiled.value.names or [f"value{k}" for k in range(len(ready.compiled.value.dtypes))]
         if format is not None:
-            format.attach(ready.state, side, fields if ready.compiled.value.is_tuple else ["value"], recovered.blobs)
+            fields = fields if ready.compiled.value.is_tuple else ["value"]
+            format.attach(ready.state, side, fields, recovered.blobs, recovered.base_size)
         begun_at: int | None = None
         if recovered.blobs:
-            restored = Restored(recovered.blobs, f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}")
-            activity, totals = restored.restore(ready.state, len(ready.compiled.aggregates))
-            numeric.resume(activity, totals)
+            where = f"run {recovered.run_id!r}, superstep {recovered.superstep - 1}"
+            restored = Restored(recovered.blobs, where, recovered.superstep)
+            compiled = ready.compiled
+            totals = restored.restore(ready.state, compiled.message.dtypes, len(compiled.aggregates))
+            numeric.resume(restored.activity, totals)
             side.resume(recovered.superstep - 1, totals, restored.woken, restored.arrived)
             side.resume_inputs(restored.inputs)
             begun_at = restored.begun_at
@@ -228,7 +237,7 @@ class MixedRun:
             begun_at=begun_at,
         )
 
-    def _result(self, ready: ReadyProgram, policy: NumericPolicy, found: AgentResult, compiled: float) -> MixedResult:
+    def _result(self, values: Any, policy: NumericPolicy, found: AgentResult, compiled: float) -> MixedResult:
         """Return the result of a run that has ended or is held, or raise the error that has it."""
         names = tuple(self.program.aggregators)
         result = MixedResult(
@@ -238,7 +247,7 @@ class MixedRun:
                 "workers": self.agents.workers,
             },
             trace=Trace(list(found.trace)),
-            values=ready.compiled.value.pack(ready.state.values),
+            values=values,
             status=found.status,
             aggregated=named_type("Aggregated", names)(*policy.totals),
             agents=found,
@@ -249,6 +258,19 @@ class MixedRun:
             error.add_note(_AFTER_FAILURE if self.checkpoint else _NOTHING_SAVED)
             raise error
         return result
+
+
+def _committed_values(
+    ready: ReadyProgram, target: Device, policy: NumericPolicy, found: AgentResult, packs: MixedFormat | None
+) -> Any:
+    """Return the values after the last committed superstep; the kernels of a held one have changed those of the run."""
+    value, stored = ready.compiled.value, None
+    if packs is not None and policy.superstep >= len(found.trace):
+        stored = packs.stored([f"value{k}" for k in range(len(value.dtypes))])
+    if stored is None:
+        return value.pack(ready.state.values)
+    arrays = [np.frombuffer(data, dtype) for data, dtype in zip(stored.values(), value.dtypes, strict=True)]
+    return value.pack([target.upload(array.copy()) for array in arrays])
 
 
 def _is_due(folded: Any) -> bool:

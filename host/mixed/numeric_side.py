@@ -15,7 +15,9 @@ from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.mixed.agent_context import SENT, WRITTEN, AgentInput
+from gpu_pregel.host.mixed.agent_edges import edges_to
 from gpu_pregel.host.mixed.effect import Effect
+from gpu_pregel.host.mixed.stored_inputs import Arrived, encode_inputs
 from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
@@ -62,18 +64,21 @@ class NumericSide:
         self._agents = agents
         self._is_agent = np.zeros(graph.num_vertices if len(agents) else 0, bool)
         self._is_agent[agents] = True
-        self._edges = _edges_to(graph, self._is_agent) if len(agents) else None
+        self._edges = edges_to(graph, self._is_agent) if len(agents) else None
         if len(agents):
             state.exclude(agents)
         self._keys: dict[int, Id] = {}
         self._numbers: dict[Id, int] = {}
-        self._arrived: dict[int, list[tuple[Any, tuple[Any, ...]]]] = {}
+        self._arrived: Arrived = {}
         self._superstep = -1
         self._totals: tuple[Any, ...] = tuple(dtype.type(start) for _, dtype, start in program.aggregates)
+        self._seen = self._totals
+        """The aggregates that the program sees in the running superstep: those of the superstep before it."""
         self._effects: list[Effect] = []
         self._sent: Posted | None = None
         """What agents have sent to numeric vertices, combined; with ``_effects``, until it is carried out."""
         self._inputs: dict[Id, bytes] = {}
+        self._encoded_inputs: bytes | None = None
         self._begun: dict[Id, bytes] | None = None
         """The inputs of agents that an earlier program has begun to compute."""
 
@@ -131,13 +136,12 @@ class NumericSide:
 
     def add_inputs(self, vertices: list[Id], inbox: Inbox) -> Inbox:
         """Return the messages of the agents of a superstep, of which the first is an ``AgentInput``."""
-        inputs = self._begun or {}
+        inputs, self._encoded_inputs = self._begun or {}, None
         # Besides agents that have begun: those that something else has woken since then, as a message from outside.
-        if others := [key for key in vertices if key not in inputs]:
-            inputs = {**inputs, **self._inputs_of(others)}
+        others = [key for key in vertices if key not in inputs]
+        self._inputs = inputs = {**inputs, **self._inputs_of(others)}
         if self._begun is not None:
             self._forget({self._number_of(key) for key in others})
-        self._inputs = inputs
         return {key: [given, *inbox.get(key, ())] for key, given in inputs.items()}
 
     def _inputs_of(self, vertices: list[Id]) -> dict[Id, bytes]:
@@ -222,14 +226,13 @@ class NumericSide:
 
         ``totals`` are the aggregates of the superstep.
         """
-        self._superstep = superstep
+        self._superstep, self._seen, self._totals = superstep, self._totals, totals
         if superstep == 0 and len(self._agents):
             activity = self._activate(self._agents, np.zeros(len(self._agents), bool), activity)
         effects, self._effects = self._effects, []
         written = [effect for effect in effects if effect.written is not None]
         if written:
             activity = self._write(superstep, written, activity)
-        self._totals = totals
         if self._sent is not None:
             self._state.posted, self._sent = self._sent, None
         return activity
@@ -254,18 +257,19 @@ class NumericSide:
         """The messages along edges that wait for agents from the start, encoded."""
         return encode(list(self._arrived.items()))
 
-    @property
     def inputs(self) -> bytes:
-        """The inputs of the agents that are being computed, encoded."""
-        return encode(list(self._inputs.items()))
+        """Return the inputs of the agents that are being computed, encoded."""
+        if self._encoded_inputs is None:
+            self._encoded_inputs = encode_inputs(self._inputs)
+        return self._encoded_inputs
 
-    def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array, arrived: bytes) -> None:
+    def resume(self, superstep: int, totals: tuple[Any, ...], woken: Array, arrived: Arrived) -> None:
         """Continue after a superstep whose state has been restored."""
-        self._superstep, self._totals, self.woken, self._arrived = superstep, totals, woken, dict(decode(arrived))
+        self._superstep, self._totals, self.woken, self._arrived = superstep, totals, woken, arrived
 
-    def resume_inputs(self, inputs: bytes | None) -> None:
+    def resume_inputs(self, inputs: dict[Id, bytes] | None) -> None:
         """Give agents these inputs, which they began with; None: those of the state from now on."""
-        self._begun = None if inputs is None else dict(decode(inputs))
+        self._begun = inputs
 
     def _activate(self, vertices: Array, flags: Array, activity: Activity) -> Activity:
         """Set which of some vertices are active; return the new activity."""
@@ -312,7 +316,7 @@ class NumericSide:
     def _context(self, vertex: int, superstep: int) -> VertexContext:
         names = [name for name, *_ in self._program.aggregates]
         aggregated = named_numbers(
-            "Aggregated", {name: one.item() for name, one in zip(names, self._totals, strict=True)}
+            "Aggregated", {name: one.item() for name, one in zip(names, self._seen, strict=True)}
         )
         graph, parameters = self._graph, self._parameters
         degrees = int(graph.out_degrees[vertex]), int(graph.in_degrees[vertex])
@@ -379,13 +383,3 @@ class NumericSide:
         for _, parts in others:
             total = combine(vertex, self._superstep + 1, total, fields.pack(parts))
         return tuple(total) if fields.is_tuple else (total,)
-
-
-def _edges_to(graph: Graph, is_agent: Array) -> tuple[Array, Array, list[float]]:
-    """Return sources, targets and weights of the edges to some vertices, in the order of (target, source)."""
-    places = np.flatnonzero(is_agent[graph.indices])
-    sources = np.searchsorted(graph.indptr, places, side="right") - 1
-    targets = graph.indices[places].astype(np.int64)
-    order = np.lexsort((sources, targets))
-    weights = np.ones(len(places)) if graph.weights is None else graph.weights[places]
-    return sources[order], targets[order], weights[order].tolist()

@@ -65,7 +65,7 @@ class MixedPolicy:
         self._last = None if max_supersteps is None else max_supersteps - 1
         self._ledger: Ledger | None = None
         """The agents that are being computed, since superstep ``_begun_at``."""
-        self._is_open, self._woken = False, 0
+        self._is_open, self._waits_for_all, self._woken = False, False, 0
         self.wait = agents.wait
         agents.companion = side
         self._reports: list[SuperstepFigures] | None = None
@@ -132,7 +132,7 @@ class MixedPolicy:
     def _may_be_late(self, superstep: int) -> bool:
         """Whether the superstep may end before its agents."""
         assert self._begun_at is not None
-        return superstep - self._begun_at < self._max_lag and superstep != self._last
+        return superstep - self._begun_at < self._max_lag and not self._waits_for_all
 
     def _run_kernels(self, superstep: int, direction: str, journal: Journal | None) -> bool:
         """Run the kernels of a superstep, once; return whether they have run now."""
@@ -144,6 +144,11 @@ class MixedPolicy:
         except StopIteration as ended:
             self._reports = ended.value
         self._woken = self._side.find_woken() if self._has_wake and superstep > 0 else 0
+        if self._max_lag > 0:
+            assert self._reports is not None
+            activity, _, totals = one_of(self._reports)
+            is_idle = activity.active_vertices == 0  # nothing can run ahead, in superstep after superstep
+            self._waits_for_all = is_idle or superstep == self._last or self._numeric.is_halted(superstep, totals)
         return True
 
     def judge(self, reports: Ledger, journal: Journal | None) -> str:

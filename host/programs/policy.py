@@ -72,7 +72,7 @@ class NumericPolicy:
         """Return where the run stands; before superstep 0 the active vertices are unknown."""
         if superstep == 0:
             return Start(None)
-        return Start(self._activity.active_vertices, self._is_halted(superstep - 1, self._totals))
+        return Start(self._activity.active_vertices, self.is_halted(superstep - 1, self._totals))
 
     def order(self, superstep: int) -> str:
         """Choose the direction; superstep 0 initialises."""
@@ -122,14 +122,14 @@ class NumericPolicy:
                 "compile_seconds": compiled,
                 "bytes": self._state.bytes_moved(direction, sent),
             }
-            halted = self._halt is not None and self._is_halted(superstep, totals)
+            halted = self._halt is not None and self.is_halted(superstep, totals)
             result.append(
                 FoldedSuperstep(superstep, activity.active_vertices, halted, NumericChange(activity, totals), row)
             )
             superstep, sent, compiled = superstep + 1, activity, 0.0
         return result
 
-    def _is_halted(self, superstep: int, totals: tuple[Any, ...]) -> bool:
+    def is_halted(self, superstep: int, totals: tuple[Any, ...]) -> bool:
         """Whether the program's ``halt`` ends the run after a superstep."""
         return superstep > 0 and self._halt is not None and bool(self._halt(totals))
 

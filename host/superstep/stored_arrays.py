@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,11 @@ class ArrayHistory:
             if change is not None:
                 found[name] = change
         return found
+
+    def find(self, names: Sequence[str]) -> Blobs | None:
+        """Return what is stored of some arrays; None unless the store has all of them."""
+        stored = self._stored
+        return {name: stored[name].tobytes() for name in names} if all(name in stored for name in names) else None
 
     def keep(self, arrays: Mapping[str, Array], changes: Mapping[str, BlockChange] | None = None) -> None:
         """Note that the store has these arrays now; with ``changes``, that only they differ from before."""
