@@ -103,8 +103,10 @@ def _unpack_old_state(columns: tuple[Any, ...]) -> State:
 
 def _checked(state: State) -> State:
     """Return a state; raise ``CodecError`` if vertices with messages or timers do not exist."""
-    for vertex in (state.inbox.keys() | state.timers.keys()) - state.vertices.keys():
-        raise CodecError(f"is damaged: vertex {decode(vertex)!r:.80} does not exist", "a state")
+    for named in (state.inbox.keys(), state.timers.keys()):
+        if not named <= state.vertices.keys():
+            missing = min(named - state.vertices.keys())
+            raise CodecError(f"is damaged: vertex {decode(missing)!r:.80} does not exist", "a state")
     return state
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from gpu_pregel.errors import CodecError
@@ -10,6 +12,7 @@ from gpu_pregel.host.agents.records import WAKE_AT
 
 Shape = Callable[[Any], bool]
 """Whether a decoded value can be used."""
+_ROWS = {tuple, list}
 
 
 def _of(*types: type) -> Shape:
@@ -41,7 +44,27 @@ def _fit(values: Any, shapes: tuple[Shape, ...]) -> bool:
 
 def _list_of_types(*types: type) -> Shape:
     """Return the shape of a long list, which is checked quickly."""
-    return lambda value: type(value) is list and set(types).issuperset(map(type, value))
+    allowed = set(types)
+    return lambda value: type(value) is list and allowed.issuperset(map(type, value))
+
+
+def _table(*columns: type) -> Shape:
+    """Return the shape of a long list of rows, which is checked quickly: the types of the columns."""
+
+    def fits(rows: Any) -> bool:
+        return (
+            type(rows) is list
+            and _ROWS.issuperset(map(type, rows))
+            and {len(columns)}.issuperset(map(len, rows))
+            and all({one}.issuperset(map(type, map(itemgetter(k), rows))) for k, one in enumerate(columns))
+        )
+
+    return fits
+
+
+def _sparse_column(entries: Shape) -> Shape:
+    """Return the shape of a column without its empty entries: positions, and entries whose items fit ``entries``."""
+    return lambda column: _table(int, tuple)(column) and entries(list(chain.from_iterable(map(itemgetter(1), column))))
 
 
 def _list_of(shape: Shape) -> Shape:
@@ -90,8 +113,8 @@ _SEGMENT = (
     _list_of_types(int),
     _BYTES_LIST,
     _BYTES_LIST,
-    _list_of(_row(_INT, _list_of(_row(_STR, _BYTES)))),
-    _list_of(_row(_INT, _list_of(_REQUEST))),
+    _sparse_column(_table(str, bytes)),
+    _sparse_column(_list_of(_REQUEST)),
     _list_of(_of(tuple)),
 )
 _MUTATED = _list_of(_row(_BYTES, _BYTES, _list_of(_row(_BYTES, _any)), _BOOL))
