@@ -106,6 +106,8 @@ _REQUEST = _one_of(
     _row(_is("add_edge"), _BYTES, _BYTES, _any),
     _row(_is(WAKE_AT), _NUMBER),
 )
+are_requests = _list_of(_REQUEST)
+"""Whether the mutation requests of a record can be carried out."""
 _SEGMENT = (
     _BYTES_LIST,
     _list_of_types(bytes, type(None)),
@@ -114,7 +116,7 @@ _SEGMENT = (
     _BYTES_LIST,
     _BYTES_LIST,
     _sparse_column(_table(str, bytes)),
-    _sparse_column(_list_of(_REQUEST)),
+    _sparse_column(are_requests),
     _list_of(_of(tuple)),
 )
 _MUTATED = _list_of(_row(_BYTES, _BYTES, _list_of(_row(_BYTES, _any)), _BOOL))
