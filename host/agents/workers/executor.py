@@ -254,11 +254,7 @@ class Executor:
         if error is None and context is not None:
             try:
                 record = context.record()
-                _, halted, outbox, aggregates, mutations = record
-                if outbox or aggregates or mutations or (halted is not True and halted is not False):
-                    check_types(record)
-                elif type(outbox) is not list or type(aggregates) is not list or type(mutations) is not list:
-                    raise AgentError(OVERWRITTEN)
+                check_types(record)
                 if self._options.max_record is not None:
                     check_size(record, self._options.max_record)
                 if record.mutations:  # copies weights that the function may still hold
