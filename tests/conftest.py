@@ -109,15 +109,21 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 50, 100)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _no_types_of_the_codecs_tests() -> Iterator[None]:
-    """Keep types that the tests of the codec register from workers, which would import those tests and pydantic."""
+@pytest.fixture(scope="module", autouse=True)
+def _no_types_of_other_tests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keep types that other modules of tests register from workers, each of which would import those modules."""
+    own = getattr(request.node, "obj", None)  # a doctest's module has none
+    name = getattr(own, "__name__", "")
 
-    def others() -> dict[str, tuple[type, object]]:
-        return {name: one for name, one in registered().items() if ".agents.codec." not in one[0].__module__}
+    def chosen() -> dict[str, tuple[type, object]]:
+        return {
+            key: one
+            for key, one in registered().items()
+            if one[0].__module__ == name or not one[0].__module__.startswith("tests.")
+        }
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "registered", others)
+        patch.setattr(pool, "registered", chosen)
         yield
 
 

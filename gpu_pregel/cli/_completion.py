@@ -57,6 +57,6 @@ def _run_ids(*, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     from gpu_pregel.cli.runs import open_store
     from gpu_pregel.errors import GpuPregelError
 
-    with suppress(GpuPregelError), open_store(parsed_args.store, writes=False) as store:
+    with suppress(GpuPregelError), open_store(parsed_args.store, parsed_args.schema, writes=False) as store:
         return [row.id for row in store.runs()]
     return []

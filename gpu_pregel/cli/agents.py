@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.cli import _common
 from gpu_pregel.cli._wording import in_options
+from gpu_pregel.cli.runs import add_schema, open_store
 
 if TYPE_CHECKING:
     from gpu_pregel.agents import Event
@@ -70,6 +71,7 @@ def add_parser(commands: Any) -> None:
         "PYTHONPATH",
     )
     serve.add_argument("--store", required=True, help="path of a SQLite file, or postgresql://…")
+    add_schema(serve)
     serve.add_argument(
         "--run", dest="pattern", default="*", metavar="ID", help="serve only runs with this id, or 'orders-*'"
     )
@@ -115,14 +117,13 @@ def run(options: argparse.Namespace) -> int:
     """Serve until a signal comes or, with ``--once``, until no run can continue; return the exit status."""
     from gpu_pregel import agents
     from gpu_pregel.cli._programs import load_agents
-    from gpu_pregel.cli.runs import open_store
     from gpu_pregel.host.agents.options import as_observers
 
     arguments = load_agents(*options.function)
     names = ("workers", "lease_seconds", "timeout", "max_supersteps", "override")
     arguments |= {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     log = EventLog(options)
-    with open_store(options.store, writes=True) as store:
+    with open_store(options.store, options.schema, writes=True) as store:
         log.start(store.name)
         arguments["observer"] = [log, *as_observers(arguments.get("observer", ()))]
         with redirect_stdout(sys.stderr):

@@ -26,6 +26,7 @@ def add_parser(commands: Any) -> None:
         epilog=f"Without an action, list the runs. {_common.example('runs runs.db show tuesday --values')}",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
+    add_schema(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
     actions = parser.add_subparsers(metavar="{list,show,fork,retry,cancel,prune,delete,expire}")
@@ -74,6 +75,11 @@ def add_parser(commands: Any) -> None:
     delete.add_argument("--force", action="store_true", help="delete the run even while a program has claimed it")
 
 
+def add_schema(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the schema of a store in PostgreSQL."""
+    parser.add_argument("--schema", metavar="NAME", help="schema of the store in PostgreSQL (default gpu_pregel)")
+
+
 def _add(actions: Any, example: str, action: Any, text: str, *positionals: str, writes: bool = False) -> Any:
     """Add an action; the first word of the example is its name."""
     parser = actions.add_parser(
@@ -91,16 +97,18 @@ def _add(actions: Any, example: str, action: Any, text: str, *positionals: str, 
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and print its result to stdout."""
-    with open_store(options.store, writes=options.writes) as store:
+    with open_store(options.store, options.schema, writes=options.writes) as store:
         options.action(store, options)
 
 
-def open_store(name: str, *, writes: bool) -> Store:
-    """Open an existing store, read-only unless the action writes."""
+def open_store(name: str, schema: str | None, *, writes: bool) -> Store:
+    """Open an existing store, in PostgreSQL in a schema; read-only unless the action writes."""
     if name.startswith(("postgresql://", "postgres://")):
         from gpu_pregel.host.stores.postgres import PostgresStore
 
-        return PostgresStore(name, create=False)
+        return PostgresStore(name, schema="gpu_pregel" if schema is None else schema, create=False)
+    if schema is not None:
+        raise ArgumentError(f"--schema is that of a store in PostgreSQL, and {name!r} is a file: omit it")
     from gpu_pregel.host.stores.sqlite import SQLiteStore
 
     return SQLiteStore(name, create=False, read_only=not writes)

@@ -7,23 +7,29 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from contextvars import copy_context
+from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar
 
 from gpu_pregel.host.agents.agent_run import FEW, AgentRun
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.results import AgentResult
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
+from gpu_pregel.host.superstep.master import Waits
 
 T = TypeVar("T")
 _OVER = object()
+_SECONDS_ON_THREAD = 0.001
+"""Seconds after which the thread returns to the event loop between two supersteps."""
 
 
 class AsyncDriver:
     """Runs agents to the end on the running event loop.
 
     Attempts of ``async`` functions are tasks of the loop. Ordinary functions, stores, the functions of ``options`` that
-    the master calls, and large supersteps run on one thread, which is made when it is first needed. Cancellation ends
-    waiting at once; an attempt of an ordinary function in this process cannot be ended, and its outcome is dropped.
+    the master calls, and large supersteps run on one thread, which is made when it is first needed; for ordinary
+    functions the thread also runs several small supersteps in succession. Cancellation ends waiting at once; an attempt
+    of an ordinary function in this process cannot be ended, and its outcome is dropped.
 
     Parameters
     ----------
@@ -33,7 +39,9 @@ class AsyncDriver:
     def __init__(self, options: RunOptions) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread: ThreadPoolExecutor | None = None
-        self._is_cancelled = False
+        self._is_cancelled = self._is_abandoned = False
+        self._advancing = Lock()
+        """Held by the thread outside of attempts, until it has been abandoned."""
         functions = options.master, options.resolve, callable(options.on_failure), options.observers
         self._may_block = bool(options.store or options.workers or any(functions))
 
@@ -64,18 +72,25 @@ class AsyncDriver:
                 return True
         superstep, transport, on_loop = agents._master.advance(), agents._transport, self._on_loop(agents)
         with nullcontext() if _is_small(agents) else relaxed_gc(beside_users_code=True):
-            while True:
-                if on_loop:
-                    until: Any = next(superstep, _OVER)
-                else:
-                    until = await self._call(next, superstep, _OVER, on_loop=False)
-                    self._raise_if_cancelled()
-                if until is _OVER:
-                    return agents.status == "running" or await self._take_requests(agents) or agents._is_waiting
-                if transport.blocks:
-                    await self._compute(agents, until)
-                else:
+            until = await self._advance(superstep, on_loop)
+            while until is not _OVER:
+                if not transport.blocks:
                     await transport.ready(until)
+                elif on_loop:
+                    superstep, until = await self._compute(self._compute_several, agents, superstep, until)
+                    continue
+                else:
+                    await self._compute(transport.wait, until)
+                until = await self._advance(superstep, on_loop)
+            return agents.status == "running" or await self._take_requests(agents) or agents._is_waiting
+
+    async def _advance(self, superstep: Waits[None], on_loop: bool) -> Any:
+        """Continue a superstep until it waits; return until when, or ``_OVER``."""
+        if on_loop:
+            return next(superstep, _OVER)
+        until = await self._call(next, superstep, _OVER, on_loop=False)
+        self._raise_if_cancelled()
+        return until
 
     async def _take_requests(self, agents: AgentRun) -> bool:
         """Take up what other programs ask of the run; return whether a superstep may follow."""
@@ -92,13 +107,37 @@ class AsyncDriver:
         """Whether a superstep is so short, besides its attempts, that it may run on the event loop."""
         return _is_small(agents) and not self._may_block
 
-    async def _compute(self, agents: AgentRun, until: float | None) -> None:
+    async def _compute(self, function: Callable[..., T], *arguments: Any) -> T:
         """Compute ordinary functions on the thread, which is abandoned by a cancellation."""
         try:
-            await self._submit(agents._transport.wait, until)
+            return await self._submit(function, *arguments)
         except asyncio.CancelledError:
+            with self._advancing:
+                self._is_abandoned = True
             self._leave_thread()
             raise
+
+    def _compute_several(self, agents: AgentRun, superstep: Waits[None], until: Any) -> tuple[Waits[None], Any]:
+        """Compute for a millisecond on the thread, as switching threads takes longer than a small superstep.
+
+        Returns the running superstep, and until when it waits for more, or ``_OVER``.
+        """
+        transport, end = agents._transport, monotonic() + _SECONDS_ON_THREAD
+        while True:
+            transport.wait(until)
+            with self._advancing:
+                if self._is_abandoned:
+                    return superstep, _OVER
+                until = next(superstep, _OVER)
+                if until is _OVER and monotonic() < end and self._may_follow(agents):
+                    superstep = agents._master.advance()
+                    until = next(superstep, _OVER)
+                if until is _OVER or not transport.blocks:
+                    return superstep, until
+
+    def _may_follow(self, agents: AgentRun) -> bool:
+        """Whether the next superstep may begin without the event loop."""
+        return agents.status == "running" and self._on_loop(agents) and not agents._policy.state.timers
 
     async def _call(self, function: Callable[..., T], *arguments: Any, on_loop: bool) -> T:
         """Call a function on the event loop or on the thread."""

@@ -5,7 +5,7 @@ Each is encoded column by column, which is fastest for many small vertices and r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from gpu_pregel.host.agents.parts import (
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges, new_record
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.state_format import begin_packing, cut, failure_fields, pack_state, read_columns
+from gpu_pregel.host.agents.stored_shapes import FAILURE, check_options
 from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.base_writer import Packing
@@ -176,7 +177,7 @@ class Segment:
             if isinstance(part, EarlyMessage):
                 state.inbox.setdefault(part.target, []).append(part.message)
             elif isinstance(part, ChangedOptions):
-                state.options = decode(part.options)
+                state.options = check_options(decode(part.options))
             elif isinstance(part, WakeUp):
                 state.wake(part.vertex)
 
@@ -203,6 +204,16 @@ class BegunSuperstep:
 
     def __bool__(self) -> bool:
         return bool(self.segments or self.answers)
+
+    def check_vertices(self, vertices: Container[Id]) -> None:
+        """Raise ``CodecError`` if it names a vertex that does not exist."""
+        named = [vertex for vertex, _ in self.answers]
+        for segment in self.segments:
+            named += [vertex for vertex, _ in segment.records]
+            named += [part[0] for part in segment.others if not isinstance(part, ChangedOptions)]
+        for vertex in named:
+            if vertex not in vertices:
+                raise CodecError(f"is damaged: vertex {decode(vertex)!r:.80} does not exist", "a segment")
 
     def replay(self, ledger: Ledger) -> None:
         """Apply the segments to a ledger."""
@@ -357,7 +368,7 @@ def _plain(part: Part) -> tuple[Any, ...]:
 def _part(code: int, *fields: Any) -> Part:
     """Restore a part from its code and fields, after a check."""
     is_known = tuple(map(type, fields)) == _FIELDS[code]
-    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) not in (5, 6)):
+    if not is_known or (code == _CODES[FailedAttempts] and not FAILURE(fields[2])):
         raise CodecError("contains an impossible event", "a segment")
     if code == _CODES[FailedAttempts]:
         return FailedAttempts(fields[0], fields[1], Failure(*fields[2]), fields[3])

@@ -206,7 +206,7 @@ def read_held(store: Store, run_id: str) -> Ledger:
         saved = store.load(run_id)
         try:
             reading = partial(_reading, store, run_id, saved.run.head + 1)
-            segments = reading(partial(_held_segments, saved))
+            segments = reading(partial(_held_segments, saved), saved.held())
         except StoreError:
             if store.run(run_id) == saved.run:
                 raise
@@ -234,15 +234,32 @@ def _held_segments(saved: SavedRun) -> list[Segment]:
     return list(map(Segment.unpack, saved.held()))
 
 
-def _reading(store: Store, run_id: str, step: int, read: Callable[[], Any]) -> Any:
-    """Return what ``read`` decodes; raise ``StoreError`` if it cannot."""
+def _reading(store: Store, run_id: str, step: int, read: Callable[[], Any], segments: Iterable[bytes] = ()) -> Any:
+    """Return what ``read`` decodes, from ``segments`` among others; raise ``StoreError`` if it cannot."""
     try:
         return read()
     except (CodecError, ValueError, TypeError, KeyError, IndexError) as error:
         if isinstance(error, StoreError):
             raise
         problem = f"holds data that cannot be read ({error}): register the types that the run uses, or restore a copy"
-        raise StoreError(store.name, problem, run_id, step) from error
+        raise StoreError(store.name, problem, run_id, step, _find_unreadable(segments)) from error
+
+
+def _find_unreadable(segments: Iterable[bytes]) -> int | None:
+    """Return the number of the first segment that cannot be read."""
+    for number, data in enumerate(segments):
+        try:
+            Segment.unpack(data)
+        except (CodecError, ValueError, TypeError, KeyError, IndexError):
+            return number
+    return None
+
+
+def _receive(begun: BegunSuperstep, state: State) -> None:
+    """Apply what happened before a superstep that may have begun."""
+    begun.check_vertices(state.vertices)
+    for segment in begun.segments:
+        segment.receive(state)
 
 
 def _read(store: Store, saved: SavedRun) -> RecoveredRun:
@@ -261,7 +278,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     for commit in saved.commits():
         segments = list(commit.segments())
         result.size_since_base += len(commit.data) + sum(map(len, segments))
-        read = reading(commit.step, partial(SavedSuperstep.unpack, commit.step, segments, commit.data))
+        read = reading(commit.step, partial(SavedSuperstep.unpack, commit.step, segments, commit.data), segments)
         if read.beside:
             from gpu_pregel.host.superstep.stored_arrays import apply_changes  # imports NumPy
 
@@ -278,16 +295,15 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         last = read
     if last is not None:
         reading(last.step, partial(last.deliver, state))
-    held = carried + reading(saved.step + 1, partial(_held_segments, saved))
-    for segment in held:
-        segment.receive(state)
-    if any(segment.is_begun for segment in held):
-        result.begun.segments = held
+    held = carried + reading(saved.step + 1, partial(_held_segments, saved), saved.held())
     answers = {(answer.vertex, answer.number): answer.data for answer in saved.answers}
     if begun_at is not None and saved.step == run.head:
         for step in range(run.head, begun_at - 1, -1):  # the first answer to a question counts
             answers |= {(answer.vertex, answer.number): answer.data for answer in store.answers(run.id, step)}
     result.begun.answers = [(vertex, data) for (vertex, _), data in sorted(answers.items())]
+    reading(saved.step + 1, partial(_receive, BegunSuperstep(held, result.begun.answers), state))
+    if any(segment.is_begun for segment in held):
+        result.begun.segments = held
     return result
 
 

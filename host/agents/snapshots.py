@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.formats import Segment
+from gpu_pregel.host.agents.formats import BegunSuperstep, Segment
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import State
@@ -62,17 +62,9 @@ class RunSnapshot:
             check_integer("branch", branch, 0)
             check_integer("superstep", superstep, 0)
             snapshot = cls(str(run_id), branch, superstep, unpack_state(state), unpacked, answers)
-            snapshot._check_vertices()
+            BegunSuperstep([] if unpacked is None else [unpacked], answers).check_vertices(snapshot.state.vertices)
         except CodecError:
             raise
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise CodecError(f"is damaged ({error}): restore a copy", what) from error
         return snapshot
-
-    def _check_vertices(self) -> None:
-        """Raise ``ValueError`` if there are events or messages of vertices that do not exist."""
-        named = {vertex for vertex, _ in self.answers}.union(self.state.inbox)
-        if self.segment is not None:
-            named.update([vertex for vertex, _ in self.segment.records], [part[0] for part in self.segment.others])
-        for vertex in named - self.state.vertices.keys():
-            raise ValueError(f"vertex {decode(vertex)!r} does not exist")

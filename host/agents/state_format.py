@@ -11,6 +11,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import PiecedValue, joined
 from gpu_pregel.host.agents.records import Failure, Id, VertexData, flat_edges, new_vertex
 from gpu_pregel.host.agents.state import Inbox, State
+from gpu_pregel.host.agents.stored_shapes import check_columns
 from gpu_pregel.host.superstep.base_writer import Packing
 
 _SLICE = 1 << 10
@@ -72,14 +73,14 @@ def unpack_state(data: bytes) -> State:
         _unpack_vertices(part, vertices, shared)
     inbox: Inbox = {}
     for part in received:
-        receivers, lengths, messages = read_columns(part, (3,), "a state")
+        receivers, lengths, messages = read_columns(part, (3,), "messages")
         inbox.update(zip(receivers, cut(messages, lengths), strict=True))
-    return State(vertices, inbox, aggregates, function, _unpack_failures(failed), *rest)
+    return _checked(State(vertices, inbox, aggregates, function, _unpack_failures(failed), *rest))
 
 
 def _unpack_vertices(data: bytes, vertices: dict[Id, VertexData], shared: dict[Id, Id]) -> None:
     """Add vertices; equal ids in ``shared`` are used instead of new ones."""
-    ids, values, halted, counts, edges = read_columns(data, (5,), "a state")
+    ids, values, halted, counts, edges = read_columns(data, (5,), "vertices")
     share, equal = shared.setdefault, dict[bytes, bytes]().setdefault
     ids, targets = list(map(share, ids, ids)), edges[::2]
     edges[::2] = map(share, targets, targets)
@@ -97,7 +98,16 @@ def _unpack_old_state(columns: tuple[Any, ...]) -> State:
         for vertex, value, flag, out in zip(ids, values, halted, cut(edges, counts), strict=True)
     }
     inbox = dict(zip(receivers, cut(messages, lengths), strict=True))
-    return State(vertices, inbox, aggregates, function, _unpack_failures(failed), *options)
+    return _checked(State(vertices, inbox, aggregates, function, _unpack_failures(failed), *options))
+
+
+def _checked(state: State) -> State:
+    """Return a state; raise ``CodecError`` if vertices with messages or timers do not exist."""
+    for named in (state.inbox.keys(), state.timers.keys()):
+        if not named <= state.vertices.keys():
+            missing = min(named - state.vertices.keys())
+            raise CodecError(f"is damaged: vertex {decode(missing)!r:.80} does not exist", "a state")
+    return state
 
 
 def _unpack_failures(failed: Iterable[tuple[Any, ...]]) -> dict[Id, tuple[int, Failure, list[bytes]]]:
@@ -113,10 +123,13 @@ def read_columns(data: bytes, counts: tuple[int, ...], what: str) -> tuple[Any, 
     """Decode columns, of which there are as many as one of ``counts`` says."""
     content = decode(data, name=what)
     if not isinstance(content, tuple) or len(content) not in counts:
-        raise CodecError(f"has the wrong structure: {what} has {counts[-1]} parts", what)
+        raise CodecError(f"has the wrong structure: it must have {counts[0]} parts", what)
+    check_columns(content, what)
     return content
 
 
 def cut(items: Sequence[Any], counts: Sequence[int]) -> Iterable[Any]:
     """Return consecutive pieces with the given numbers of items."""
+    if sum(counts) != len(items) or min(counts, default=0) < 0:
+        raise CodecError(f"has counts of {sum(counts)} items, but {len(items)} items", "a column")
     return [items[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]

@@ -268,7 +268,7 @@ def test_impossible_events_are_refused(event: Any) -> None:
     store.flush(claim, 0, [encode((*Segment().columns()[:-1], [event]))])
     store.release(claim)
     for read in (gp.agents.state_at, partial(gp.agents.resume, compute=lambda ctx: None)):
-        with pytest.raises(StoreError, match="superstep 0: holds data that cannot be read"):
+        with pytest.raises(StoreError, match="superstep 0, segment 0: holds data that cannot be read"):
             read(store, "run")
 
 

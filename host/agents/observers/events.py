@@ -122,8 +122,8 @@ _MAX_FACT = 10_000
 
 
 class LogObserver:
-    """Writes each event to a logger: failures as errors, retries as warnings, attempts and
-    emissions as debug messages.
+    """Writes each event to a logger, with its run, superstep, vertex and attempt: failures as errors, retries as
+    warnings, attempts and emissions as debug messages.
 
     Examples
     --------
@@ -139,10 +139,12 @@ class LogObserver:
         """Write one line."""
         level = _LEVELS.get(event.kind, logging.INFO)
         if self._logger.isEnabledFor(level):
+            run = f"run {_plain(event.run)}, " if event.run else ""
             vertex = "" if event.vertex is None else f", vertex {event.vertex!r}"
             attempt = "" if event.attempt is None else f", attempt {event.attempt}"
             facts = ", ".join(f"{name} {_plain(fact)}" for name, fact in event.facts.items() if name != "superstep")
-            self._logger.log(level, "superstep %d%s%s: %s %s", event.superstep, vertex, attempt, event.kind, facts)
+            where = f"{run}superstep {event.superstep}{vertex}{attempt}"
+            self._logger.log(level, "%s: %s %s", where, event.kind, facts)
 
 
 def _plain(fact: Any) -> str:

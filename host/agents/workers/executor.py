@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.codec.differences import changed_size, changed_value
+from gpu_pregel.host.agents.codec.differences import changed_value
 from gpu_pregel.host.agents.codec.format import DIFFERENCE
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.emissions import Emitter
@@ -29,6 +29,13 @@ from gpu_pregel.host.agents.records import (
     Task,
     VertexData,
     new_vertex,
+)
+from gpu_pregel.host.agents.workers.record_checks import (
+    OVERWRITTEN,
+    RecordTooLargeError,
+    check_size,
+    check_types,
+    refuse_result,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +135,7 @@ class Executor:
                     context.on_heartbeat(beat)
                 result = compute(context)
                 if result is not None:
-                    _refuse_result(result)
+                    refuse_result(result)
             except BaseException as raised:
                 error = raised
             if len(_forks) > forks:
@@ -211,7 +218,7 @@ class Executor:
                 if asyncio.current_task().cancelling():  # type: ignore[union-attr]
                     await asyncio.sleep(0)  # raises a cancellation that the function has requested and not seen
                 if result is not None:
-                    _refuse_result(result)
+                    refuse_result(result)
         except self._fatal:
             raise
         except asyncio.CancelledError as raised:
@@ -236,14 +243,20 @@ class Executor:
         """Return the outcome of an attempt that returned, or raised ``error``."""
         if self._kept_values.staged:  # perhaps by an attempt whose record has been dropped
             self._kept_values.unstage(task.id)
-        if context is not None and context.asked is not None:
-            context.close()
-            return Outcome(task.id, task.attempt, "interrupted", context.asked)
+        try:
+            if context is not None and (asked := context.asked) is not None:
+                if type(asked) is not bytes:
+                    raise AgentError(OVERWRITTEN)
+                context.close()
+                return Outcome(task.id, task.attempt, "interrupted", asked)
+        except (AgentError, AttributeError) as overwritten:
+            error = overwritten
         if error is None and context is not None:
             try:
                 record = context.record()
+                check_types(record)
                 if self._options.max_record is not None:
-                    _check_size(record, self._options.max_record)
+                    check_size(record, self._options.max_record)
                 if record.mutations:  # copies weights that the function may still hold
                     record = record._replace(mutations=decode(encode(record.mutations)))
                 if self._in_worker:
@@ -258,8 +271,8 @@ class Executor:
             context.close()
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
         self._kept_values.unstage(task.id)
-        if context is not None and context.unreadable is not None:
-            return Outcome(task.id, task.attempt, "failed", _unreadable(context.unreadable))
+        if isinstance(unreadable := getattr(context, "unreadable", None), CodecError):
+            return Outcome(task.id, task.attempt, "failed", _unreadable(unreadable))
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
@@ -339,32 +352,6 @@ class Executor:
 
 def _unreadable(error: CodecError) -> Failure:
     return Failure(UNREADABLE, type(error).__qualname__, text_of(error), trace_of(error), False)
-
-
-class RecordTooLargeError(Exception):
-    """The output of an attempt exceeds ``max_record``."""
-
-
-def _check_size(record: Record, limit: int) -> None:
-    parts = [data for pair in (*record.outbox, *record.aggregates) for data in pair]
-    size = sum(map(len, parts)) + (0 if record.value is None else changed_size(record.value))
-    size += len(encode(record.mutations)) if record.mutations else 0
-    if size > limit:
-        raise RecordTooLargeError(
-            f"the output of the attempt has {size:,} bytes, but max_record is {limit:,}: reduce it, or raise max_record"
-        )
-
-
-def _refuse_result(result: Any) -> None:
-    from inspect import isasyncgen, iscoroutine, isgenerator
-
-    remedy = "set ctx.value, or send it, and return nothing"
-    if iscoroutine(result):
-        result.close()
-        remedy = "make compute itself an async function that awaits it"
-    elif isgenerator(result) or isasyncgen(result):
-        remedy = "its body did not run, because it contains yield: remove it"
-    raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 
 def text_of(error: BaseException, max_record: int | None = None) -> str:

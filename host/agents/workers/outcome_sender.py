@@ -12,11 +12,13 @@ from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.superstep.flush_timer import FlushTimer
 
-_LATEST = 0.001
+_LATEST = 0.00125
 """Seconds after which the timer sends an outcome, whatever the worker computes by then."""
 _FLUSH_AFTER = 0.0009
-"""Seconds after which the worker sends it between two attempts, and sets the timer again: before it calls, but not in
-every superstep, as setting it takes microseconds."""
+"""Seconds after which the worker sends it between two attempts, before the timer does."""
+_POSTPONE_BEFORE = 0.0005
+"""Seconds before its call in which the timer is set again for a later outcome. Short supersteps so set it in every
+second or third one only, which takes microseconds, and it hardly ever calls, which takes ten times as long."""
 
 
 class OutcomeSender:
@@ -53,14 +55,18 @@ class OutcomeSender:
         self._write, self._marks = write, marks
         self._lock = allocate_lock()
         self.due = 0.0
+        self._call_at = 0.0
+        """When the timer calls, or has called."""
         self._timer = FlushTimer(self._flush_late)
 
     def before_next(self, now: float) -> None:
         """Send outcomes that are old, or let the timer do so if the next attempt takes long; see ``due``."""
         if now - self.oldest >= _FLUSH_AFTER:
             self.flush()
+        elif self._call_at < self.oldest + _LATEST:
+            self._set_timer(now, self.oldest)
         else:
-            self._set_timer(now)
+            self.due = self.oldest + _FLUSH_AFTER
 
     def add(self, serial: int, outcome: Outcome, slot: int) -> None:
         """Add the outcome of an attempt whose mark is cleared once it has been sent."""
@@ -68,7 +74,9 @@ class OutcomeSender:
         self._slots.append(slot)
         self.outcomes.append(outcome)
         if len(self.outcomes) == 1:  # otherwise the timer is set, or a flush that has begun sets it again
-            self._set_timer(monotonic())
+            now = monotonic()
+            if now >= self.due:
+                self._set_timer(now, now)
 
     def flush(self) -> None:
         """Send all outcomes."""
@@ -87,15 +95,15 @@ class OutcomeSender:
                     self.free.append(slot)
                 del serials[:count], self._slots[:count]
             if outcomes:
-                self._set_timer(monotonic())
+                now = monotonic()
+                self._set_timer(now, now)
 
-    def _set_timer(self, now: float) -> None:
-        """Let the timer flush within a millisecond."""
-        if now >= self.due:
-            self.due = now + _FLUSH_AFTER
-            self._timer.set(_LATEST)
+    def _set_timer(self, now: float, oldest: float) -> None:
+        """Let the timer send an outcome when it is a millisecond old."""
+        self._call_at = oldest + _LATEST
+        self.due = self._call_at - _POSTPONE_BEFORE
+        self._timer.set(self._call_at - now)
 
     def _flush_late(self) -> None:
-        self.due = 0.0
         with suppress(OSError, MemoryError):  # the worker meets them when it sends the rest
             self.flush()

@@ -72,6 +72,8 @@ class FrameReader:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self._buffer = memoryview(bytearray(_CHUNK))
+        """Kept, as the C library returns so large a piece of memory to the system, and each page then faults again."""
         self._rest = b""
         self._large: bytearray | None = None
         self._kind = 0
@@ -86,7 +88,7 @@ class FrameReader:
         if self._large is not None:
             return self._read_large(self._large)
         try:
-            data = os.read(self._fd, _CHUNK)
+            data = bytes(self._buffer[: os.readv(self._fd, [self._buffer])])
         except BlockingIOError:
             self.empty = True
             return []

@@ -63,13 +63,14 @@ number = 7
 class Served:
     """A folder with the module ``orders``, and a store."""
 
-    def __init__(self, folder: Path, store: str) -> None:
-        self.folder, self.store = folder, store
+    def __init__(self, folder: Path, *store: str) -> None:
+        self.folder, self.store, self.schema = folder, store[0], store[1:]
         (folder / "orders.py").write_text(MODULE)
 
     def start(self, *arguments: str, function: str = "orders:count") -> subprocess.Popen[str]:
         """Start a supervisor."""
         command = ["-m", "gpu_pregel", "agents", "serve", function, "--store", self.store, "--interval", "0.05"]
+        command += ["--schema", *self.schema] if self.schema else []
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen([sys.executable, *command, *arguments], cwd=self.folder, env=environment, **pipes)
@@ -89,7 +90,7 @@ class Served:
         return Counter((self.folder / "log").read_text().splitlines())
 
     def open(self) -> Store:
-        return gp.PostgresStore(self.store) if "://" in self.store else gp.SQLiteStore(self.store)
+        return gp.PostgresStore(self.store, schema=self.schema[0]) if self.schema else gp.SQLiteStore(self.store)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -99,12 +100,12 @@ def served(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delitem(sys.modules, "orders", raising=False)
     with ExitStack() as undo:
         if request.param == "sqlite":
-            store = str(tmp_path / "runs.db")
+            store = [str(tmp_path / "runs.db")]
         else:
             cluster: Cluster = request.getfixturevalue("cluster")
-            store = f"postgresql://postgres@/postgres?host={quote(str(cluster.folder), safe='')}"
-            undo.callback(cluster.execute, "DROP SCHEMA IF EXISTS gpu_pregel CASCADE")
-        found = Served(tmp_path, store)
+            store = [f"postgresql://postgres@/postgres?host={quote(str(cluster.folder), safe='')}", "served"]
+            undo.callback(cluster.execute, "DROP SCHEMA IF EXISTS served CASCADE")
+        found = Served(tmp_path, *store)
         begin(found, "run")
         yield found
         sys.modules.pop("orders", None)
@@ -286,6 +287,7 @@ def test_runs_of_other_functions_are_left_alone(here: Served, capsys: pytest.Cap
         (["broken:count"], 1, "broken: ZeroDivisionError: division by zero"),
         (["lacking:count"], 1, "lacking: ModuleNotFoundError: No module named 'nowhere'"),
         (["orders:count", "--store", "none.db"], 1, "none.db: does not exist"),
+        (["orders:count", "--schema", "other"], 2, "--schema is that of a store in PostgreSQL, and "),
         (["orders:count", "--timeout", "5"], 2, "--timeout 5.0 cannot be enforced with --workers 0"),
         (["orders:count", "--override", "nothing"], 2, "--override must be"),
     ],

@@ -15,6 +15,8 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import AgentResult, RetryPolicy, Vertex
+from gpu_pregel.host.agents import async_driver
+from gpu_pregel.host.agents.workers.transport import InProcessTransport
 from tests.agents import ONCE, values
 
 
@@ -136,9 +138,17 @@ def test_a_cancelled_run_ends_at_once_and_can_be_resumed(workers: int, tmp_path:
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_a_cancelled_run_leaves_a_blocked_function(stored: bool) -> None:
+def test_a_cancelled_run_leaves_a_blocked_function(stored: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, release = threading.Event(), threading.Event()
     computed: list[str] = []
+    taken: list[Any] = []
+    take = InProcessTransport.take
+
+    def noted(self: InProcessTransport) -> list[Any]:
+        taken.append(self)
+        return take(self)
+
+    monkeypatch.setattr(InProcessTransport, "take", noted)
     store = gp.MemoryStore() if stored else None
 
     def compute(ctx: Any) -> None:
@@ -162,12 +172,63 @@ def test_a_cancelled_run_leaves_a_blocked_function(stored: bool) -> None:
         release.set()
         thread.join(200)
         assert computed == ["a"]
+        assert taken == []  # the thread has left the master alone
 
     asyncio.run(main())
     if store is not None:
         assert [row.status for row in store.runs()] == ["stopped"]
         values(gp.agents.resume(store, "run", compute), {"a": "done", "b": "done"})
         assert computed == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(1e9, 1), (-1.0, 20)])
+def test_short_supersteps_follow_each_other_on_the_thread(
+    seconds: float, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop hands over as rarely as the limit allows; here there is none, or one below a superstep."""
+    handed: list[Any] = []
+    submit = ThreadPoolExecutor.submit
+
+    def counted(self: ThreadPoolExecutor, function: Any, /, *args: Any, **options: Any) -> Future[Any]:
+        handed.append(function)
+        return submit(self, function, *args, **options)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
+    monkeypatch.setattr(async_driver, "_SECONDS_ON_THREAD", seconds)
+
+    def compute(ctx: Any) -> None:
+        ctx.value += 1
+        if ctx.value == 20:
+            ctx.vote_to_halt()
+
+    result = asyncio.run(gp.agents.arun([Vertex("a", 0)], compute))
+    assert (len(handed), len(result.trace)) == (expected, 20)
+    values(result, {"a": 20})
+
+
+def test_a_cancelled_run_of_short_supersteps_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the thread is, it computes no further superstep."""
+    monkeypatch.setattr(async_driver, "_SECONDS_ON_THREAD", 1e9)
+    computed: list[int] = []
+
+    def compute(ctx: Any) -> None:
+        computed.append(ctx.superstep)
+
+    async def main() -> None:
+        for count in range(20):
+            task = asyncio.create_task(gp.agents.arun([Vertex("a", 0)], compute, max_supersteps=1 << 60))
+            while len(computed) <= count * 10:
+                await asyncio.sleep(0)
+            (thread,) = [one for one in threading.enumerate() if one.name.startswith("arun") and one.is_alive()]
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            thread.join(200)
+            assert not thread.is_alive()
+            assert computed == list(range(len(computed)))
+            computed.clear()
+
+    asyncio.run(main())
 
 
 def test_a_run_that_is_cancelled_while_it_starts_can_be_resumed() -> None:

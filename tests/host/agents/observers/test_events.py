@@ -26,9 +26,9 @@ def attempt(number: int, status: str = "completed") -> Event:
 def test_each_event_is_logged_on_one_line(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     facts = {"superstep": 3, "seconds": 0.123456789, "text": "first\nsecond\n"}
     with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):
-        LogObserver()(Event(kind, 3, "a\nb", 2, facts))
+        LogObserver()(Event(kind, 3, "a\nb", 2, facts, "one\nrun"))
     (record,) = caplog.records
-    expected = f"superstep 3, vertex 'a\\nb', attempt 2: {kind} seconds 0.123, text first\\nsecond"
+    expected = f"run one\\nrun, superstep 3, vertex 'a\\nb', attempt 2: {kind} seconds 0.123, text first\\nsecond"
     assert record.getMessage() == expected
     levels = {"attempt": "DEBUG", "emit": "DEBUG", "failure": "ERROR", "death": "ERROR"}
     levels |= dict.fromkeys(("retry", "undeliverable", "hold"), "WARNING")

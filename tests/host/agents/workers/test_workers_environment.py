@@ -25,6 +25,8 @@ pytestmark = pytest.mark.usefixtures("one_run_id")
 def test_output_and_log_lines_name_worker_vertex_and_attempt(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
+    length = MAX_LINE + 7
+
     def compute(ctx: Any) -> None:
         import logging
         import subprocess
@@ -36,6 +38,8 @@ def test_output_and_log_lines_name_worker_vertex_and_attempt(
         if ctx.vertex_id == "b":
             logging.getLogger("of.a.test").info("logged %d", 7)
             logging.getLogger("of.a.test").debug("not wanted")
+        elif ctx.attempt == 2:
+            logging.getLogger("of.a.test").info("x" * length)
         if ctx.attempt == 1:
             raise ValueError
         ctx.vote_to_halt()
@@ -52,7 +56,9 @@ def test_output_and_log_lines_name_worker_vertex_and_attempt(
             assert f"{where} err" in lines
             assert f"{where} from a program" in lines
     assert [record.getMessage() for record in caplog.records] == [
-        f"[worker 0, vertex 'b', attempt {attempt}] logged 7" for attempt in (1, 2)
+        "[worker 0, vertex 'b', attempt 1] logged 7",
+        f"[worker 0, vertex 'a', attempt 2] {'x' * MAX_LINE}",
+        "[worker 0, vertex 'b', attempt 2] logged 7",
     ]
 
 
