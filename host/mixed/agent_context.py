@@ -100,7 +100,8 @@ class AgentContext:
     Its value, and those of its neighbours, are those that the last superstep left. What the function returns becomes
     the value of the vertex when the superstep is committed, whatever ``apply`` has made of it in between: all of it, or
     a dict with some of its named fields; None leaves it as it is. The vertex is then active, and sends the program's
-    messages along its edges, if the value has changed, or if the program's ``active`` says so.
+    messages along its edges, if the value has changed, or if the program's ``active`` says so; a vertex that ``apply``
+    has made active in the same superstep stays active.
 
     Examples
     --------

@@ -311,7 +311,7 @@ class NumericSide:
             for v, before, after in rows:
                 ctx = self._context(v, superstep)
                 found.append(bool(self._functions["active"](v, superstep, pack(before), pack(after), ctx)))
-        return np.array(found, bool)
+        return np.array(found, bool) | self._state.is_active(numbers)
 
     def _context(self, vertex: int, superstep: int) -> VertexContext:
         names = [name for name, *_ in self._program.aggregates]
