@@ -20,7 +20,7 @@ from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, WakeUp
 from gpu_pregel.host.agents.placement import Placement
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.work_stealing import WorkStealing
 from gpu_pregel.host.agents.workers.executor import text_of, trace_of
@@ -67,8 +67,7 @@ class AgentPolicy:
         self._arrivals: deque[Arrival] = deque()
         self.companion: Companion | None = None
         self._events = EventQueue(options.observers, partition_options.run_id)
-        self.observe = self._events.observe
-        self._place = Placement(transport)
+        self.observe, self._place = self._events.observe, Placement(transport)
         asleep = [vertex for vertex, one in state.vertices.items() if one.halted]
         self._awake: Set[Id] = state.vertices.keys() - asleep if asleep else state.vertices.keys()
         self._active: Set[Id] = set()
@@ -76,9 +75,15 @@ class AgentPolicy:
         self._is_unfinished = False
         """Whether this change is partly visible, because its commit has been interrupted."""
         self._stealing = WorkStealing(partition_options, self._queue, transport) if transport.partitions > 1 else None
-        self._generation, self._has_deaths = [0] * transport.partitions, False
-        parts = [state.vertices] if transport.is_local else self._place.split_state(state.vertices)
-        transport.start(parts, self._committed, self._events.emit)
+        self._generation, self._has_deaths, self._is_started = [0] * transport.partitions, False, False
+        if state.vertices:
+            self._start()
+
+    def _start(self) -> None:
+        """Start the partitions, once there are vertices."""
+        vertices, self._is_started = self.state.vertices, True
+        parts = [vertices] if self._transport.is_local else self._place.split_state(vertices)
+        self._transport.start(parts, self._committed, self._events.emit)
 
     def _committed(self, partition: int) -> dict[Id, VertexData]:
         """Return the committed vertices of a partition, for a replacement worker."""
@@ -108,7 +113,9 @@ class AgentPolicy:
         if companion is not None:
             active = active | companion.due()
         ordered = self._place.sort(active, self.state.vertices)
-        if companion is not None and ordered:
+        if ordered and not self._is_started:
+            self._start()
+        if ordered and companion is not None:
             inbox = companion.add_inputs(ordered, inbox)
         self.ledger = Ledger(superstep, ordered, inbox)
         return self.ledger
@@ -332,19 +339,16 @@ class AgentPolicy:
             self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
         state.timers = after.timers
-        if change is NO_CHANGE and self._stealing is None:
-            self._transport.commit(0, ledger.step, change)
-        else:
-            for partition, part in enumerate(self._place.split_change(change)):
-                self._transport.commit(partition, ledger.step, part)
+        self.tell_partitions(ledger.step, change)
         for target in sorted(ledger.sent.keys() - after.inbox.keys()) if ledger.sent else ():
             self._events.add("undeliverable", vertex=target, text="there is no such vertex")
         self.ledger, self._folded, self._is_unfinished = None, None, False
 
-    def skip(self, superstep: int) -> None:
-        """Commit a superstep in which no vertex was computed or changed."""
-        for partition in range(self._transport.partitions):
-            self._transport.commit(partition, superstep, NO_CHANGE)
+    def tell_partitions(self, superstep: int, change: Change = NO_CHANGE) -> None:
+        """Commit a superstep at the partitions, if they have been started."""
+        if self._is_started:
+            for partition, part in enumerate(self._place.split_change(change)):
+                self._transport.commit(partition, superstep, part)
 
     def _has_record(self, vertex: Id) -> bool:
         """Whether the worker of a vertex's partition has computed its record."""

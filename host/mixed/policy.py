@@ -185,7 +185,7 @@ class MixedPolicy:
         if agents is not None:
             self._agents.commit(agents)
             for superstep in range(begun + 1, folded.superstep + 1):
-                self._agents.skip(superstep)
+                self._agents.tell_partitions(superstep)
             self._begun_at = self._ledger = None
         self._numeric.commit(FoldedSuperstep(*folded[:3], numeric, folded.row))
         self._reports = self._folded = None

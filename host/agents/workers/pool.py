@@ -51,7 +51,7 @@ class WorkerPool:
         self._options = options
         self._is_async = {name: options.is_async(name) for name in options.functions}
         self._slots = options.max_concurrency if any(self._is_async.values()) else 1
-        self._hello = b""
+        self._hello = _hello(options, self._slots, recalls=count > 1)
         self._step: int | None = None
         """The superstep before which the committed vertices are; None until the first batch or commit."""
         self._processes: list[WorkerProcess] = []
@@ -76,7 +76,6 @@ class WorkerPool:
         self._states = states
         try:
             self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
-            self._hello = _hello(self._options, self._slots, recalls=self.partitions > 1)
             for process, part in zip(self._processes, vertices, strict=True):
                 process.greet(self._hello, None, part)
             while not all(process.is_ready for process in self._processes):

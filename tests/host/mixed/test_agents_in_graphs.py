@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, ProgramError, SuperstepLimitError
+from gpu_pregel.host.agents.workers.pool import WorkerPool
 from tests.devices import PROGRAM_DEVICES
 
 ONCE = gp.agents.RetryPolicy(attempts=1)
@@ -254,3 +255,21 @@ def test_the_limit_of_supersteps_is_an_error(path: gp.Graph) -> None:
         gp.run(path, program, agents=gp.Agents(lambda ctx: ctx.stay_awake(), vertices=["a"]), max_supersteps=3)
     result: Any = info.value.result
     assert result.agents.superstep == 3
+
+
+def test_workers_start_when_the_first_agent_is_computed(path: gp.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    start = WorkerPool.start
+
+    def recorded(pool: WorkerPool, *rest: Any) -> None:
+        started.append(pool.partitions)
+        start(pool, *rest)
+
+    monkeypatch.setattr(WorkerPool, "start", recorded)
+    for wake, expected in ((lambda old, new, ctx: ctx.vertex < 0, []), (first, [2])):
+        agents = gp.Agents(lambda ctx: {"total": -1.0}, workers=2)
+        result: Any = gp.run(
+            path, counting(), device="cpu", agents=agents, wake=wake, max_supersteps=4, on_limit="return"
+        )
+        assert started == expected
+    assert result.to_dict()["b"] == (3, 0.0)
