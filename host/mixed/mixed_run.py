@@ -19,7 +19,7 @@ from gpu_pregel.errors import (
 )
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.observers.events import ProgressObserver
-from gpu_pregel.host.agents.options import make_options
+from gpu_pregel.host.agents.options import RunOptions, make_options
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.recovery import RecoveredRun, RunKind, begin, begin_from_store
 from gpu_pregel.host.agents.results import AgentResult
@@ -34,6 +34,7 @@ from gpu_pregel.host.mixed.identity import identity_aggregator, is_stored, open_
 from gpu_pregel.host.mixed.numeric_side import NumericSide
 from gpu_pregel.host.mixed.policy import MixedPolicy
 from gpu_pregel.host.programs.checkpoints import Checkpoint
+from gpu_pregel.host.programs.compiler import program_fields
 from gpu_pregel.host.programs.directions import Mode
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
@@ -157,10 +158,10 @@ class MixedRun:
             values = _committed_values(ready, self.target, policy, found, packs)
             return self._result(values, policy, found, compile_seconds() - compiled_before)
 
-    def _recover(self, states: dict[int, Any], stack: ExitStack) -> tuple[RecoveredRun, Any, Any]:
-        """Begin the run, or read it from its store; return its options and the kind of run, too."""
+    def _recover(self, states: dict[int, Any], stack: ExitStack) -> tuple[RecoveredRun, RunOptions, MixedFormat | None]:
+        """Begin the run, or read it from its store; return its options and the format of its journal, too."""
         types = AgentTypes(
-            *_fields(self.program),
+            *program_fields(self.program),
             tuple(self.program.aggregators),
             self.graph.num_vertices,
             frozenset(self.graph.to_ids(np.array(sorted(states), np.int64)).tolist()),
@@ -276,12 +277,6 @@ def _committed_values(
 def _is_due(folded: Any) -> bool:
     """Whether a superstep is committed at once, as agents are computed in it or after it."""
     return bool(folded.change.has_agents)
-
-
-def _fields(program: VertexProgram) -> tuple[Any, Any]:
-    from gpu_pregel.host.programs.compiler import program_fields
-
-    return program_fields(program)
 
 
 def _states(graph: Graph, given: Any) -> dict[int, Any]:

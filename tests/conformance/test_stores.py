@@ -198,7 +198,7 @@ def test_invalid_arguments_write_nothing(store: Store) -> None:
     claim = begin(store)
     wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: begin(store, 3), ArgumentTypeError, "run_id must be a string, not 3"),  # type: ignore[arg-type]
-        (lambda: store.create("a", "else", b"", owner="o"), ArgumentError, "kind must be 'agents' or 'numeric'"),
+        (lambda: store.create("a", "else", b"", owner="o"), ArgumentError, "kind must be 'agents', 'numeric' or 'mixed'"),
         (lambda: begin(store, "a", durability="disk"), ArgumentError, "durability must be 'machine' or 'process'"),
         (
             lambda: begin(store, "a", lease_seconds=0),
@@ -336,7 +336,7 @@ def test_unfinished_runs(store: Store) -> None:
     for status in (*statuses[5:], *ended):
         store.requests.add(status, b"please")
     assert [run.id for run in store.unfinished("agents")] == statuses
-    with pytest.raises(ArgumentError, match="kind must be 'agents' or 'numeric', not 'agent'"):
+    with pytest.raises(ArgumentError, match="kind must be 'agents', 'numeric' or 'mixed', not 'agent'"):
         store.unfinished("agent")
 
 
