@@ -198,7 +198,11 @@ def test_invalid_arguments_write_nothing(store: Store) -> None:
     claim = begin(store)
     wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: begin(store, 3), ArgumentTypeError, "run_id must be a string, not 3"),  # type: ignore[arg-type]
-        (lambda: store.create("a", "else", b"", owner="o"), ArgumentError, "kind must be 'agents', 'numeric' or 'mixed'"),
+        (
+            lambda: store.create("a", "else", b"", owner="o"),
+            ArgumentError,
+            "kind must be 'agents', 'numeric' or 'mixed'",
+        ),
         (lambda: begin(store, "a", durability="disk"), ArgumentError, "durability must be 'machine' or 'process'"),
         (
             lambda: begin(store, "a", lease_seconds=0),
