@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from tests.programs import LABELS
 from tests.test_imports import room
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -150,15 +151,8 @@ def run_components(device: str) -> None:
 
 
 def run_mixed() -> None:
-    program = gp.VertexProgram(
-        value=np.int64,
-        init=lambda ctx: ctx.vertex,
-        message=lambda value, ctx: value,
-        combine="min",
-        apply=lambda value, incoming, ctx: min(value, incoming),
-    )
     agents = gp.Agents(lambda ctx: None)
-    gp.run(gp.kronecker(6), program, device="cpu", agents=agents, wake=lambda old, new, ctx: ctx.vertex < 9)
+    gp.run(gp.kronecker(6), LABELS, device="cpu", agents=agents, wake=lambda old, new, ctx: ctx.vertex < 9)
 
 
 def run_operator() -> None:

@@ -148,7 +148,7 @@ class NumericSide:
         numbers = np.array([self._number_of(key) for key in vertices], np.int64)
         columns = [column.tolist() for column in self._state.gather(numbers)]
         values = list(zip(*columns, strict=True))
-        degrees = self._degrees(numbers)
+        degrees = self._graph.out_degrees[numbers]
         rows = self._neighbors_of(numbers, degrees)
         woken, arrived, pack = set(self.woken.tolist()), self._arrived, AgentInput.pack
         totals = tuple(total.item() for total in self._totals)
@@ -159,11 +159,6 @@ class NumericSide:
             agents = self._agent_neighbors(v)
             result[key] = pack(AgentInput(v in woken, value, degree, ids, near, arrived.get(v, []), agents, totals))
         return result
-
-    def _degrees(self, numbers: Array) -> Array:
-        indptr = self._graph.indptr
-        degrees: Array = indptr[numbers + 1] - indptr[numbers]
-        return degrees
 
     def _neighbors_of(self, numbers: Array, degrees: Array) -> Iterator[tuple[Any, list[bytes]]]:
         """Yield the first out-neighbours of vertices: their ids, and their values as bytes, one item per field."""
@@ -193,7 +188,7 @@ class NumericSide:
     # From the agents.
 
     def find_refusals(self, records: Records) -> Refusals:
-        """Decode what agents do to numeric vertices; return why some of it cannot be done."""
+        """Decode what agents do to numeric vertices, and combine messages; return why some of it cannot be done."""
         effects, refused = [], {}
         for key, record in records:
             if not record.aggregates:
@@ -277,7 +272,8 @@ class NumericSide:
         self._state.activate(vertices, flags)
         change = flags.astype(np.int64) - before
         vertices_active = activity.active_vertices + int(change.sum())
-        return Activity(vertices_active, activity.active_edges + int((change * self._degrees(vertices)).sum()))
+        edges = int((change * self._graph.out_degrees[vertices]).sum())
+        return Activity(vertices_active, activity.active_edges + edges)
 
     def _write(self, superstep: int, effects: list[Effect], activity: Activity) -> Activity:
         """Write what agents have returned; vertices are active as if the program had changed them so."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CompileError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CompileError
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -15,7 +15,7 @@ from gpu_pregel.host.programs.checkpoints import Checkpoint, as_checkpoint
 from gpu_pregel.host.programs.directions import Mode
 from gpu_pregel.host.programs.factory import compile_for_device
 from gpu_pregel.host.programs.program import VertexProgram, with_wake
-from gpu_pregel.host.programs.run import Given, ProgramResult, check_options, given_of
+from gpu_pregel.host.programs.run import Given, ProgramResult, check_options, given_of, within_limit
 from gpu_pregel.host.programs.run import run as run_on_device
 
 if TYPE_CHECKING:
@@ -210,9 +210,7 @@ def run(
         options |= {"max_supersteps": max_supersteps, "progress": progress, "resume": resume}
         given = given_of(graph, program, parameters, initial, frontier) if program.is_numeric else None
         mixed = _run_beside(graph, program, given, agents, wake, (device, threads), checkpoint, options)
-        if mixed.status == "max_supersteps" and on_limit == "raise" and program.active != "always":
-            raise SuperstepLimitError(max_supersteps, mixed)
-        return mixed
+        return within_limit(mixed, program, on_limit, max_supersteps)
     if not _needs_agents(graph, program, device, threads, fallback, agents):
         try:
             return run_on_device(
@@ -249,9 +247,7 @@ def run(
         checkpoint=None if checkpoint is None else as_checkpoint(checkpoint),
         resume=resume,
     )
-    if result.status == "max_supersteps" and on_limit == "raise" and program.active != "always":
-        raise SuperstepLimitError(max_supersteps, result)
-    return result
+    return within_limit(result, program, on_limit, max_supersteps)
 
 
 def _run_beside(

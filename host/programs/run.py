@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
+Result = TypeVar("Result", bound="ProgramResult")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +173,12 @@ def run(
             status=status,
             aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
         )
-    if status == "max_supersteps" and on_limit == "raise" and program.active != "always":
+    return within_limit(result, program, on_limit, max_supersteps)
+
+
+def within_limit(result: Result, program: VertexProgram, on_limit: str, max_supersteps: int | None) -> Result:
+    """Return a result, or raise the error that has it if the run should have ended before its limit."""
+    if result.status == "max_supersteps" and on_limit == "raise" and program.active != "always":
         raise SuperstepLimitError(max_supersteps, result)
     return result
 

@@ -15,6 +15,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import MissingPackageError
 from gpu_pregel.host.superstep.trace import Trace
+from tests.programs import LABELS
 
 
 def row(superstep: int, **changes: Any) -> dict[str, Any]:
@@ -216,15 +217,8 @@ def test_plotting_uses_no_global_state_and_importing_is_light() -> None:
 
 def test_a_run_of_both_kinds_of_vertices_shows_the_columns_of_both() -> None:
     graph = gp.Graph.from_edgelist([0, 1], [1, 2], directed=True)
-    program = gp.VertexProgram(
-        value=np.int64,
-        init=lambda ctx: ctx.vertex,
-        message=lambda value, ctx: value,
-        combine="min",
-        apply=lambda value, incoming, ctx: min(value, incoming),
-    )
     agents = gp.Agents(lambda ctx: None)
-    trace = gp.run(graph, program, device="python", agents=agents, wake=lambda old, new, ctx: new < old).trace
+    trace = gp.run(graph, LABELS, device="python", agents=agents, wake=lambda old, new, ctx: new < old).trace
     frame = trace.to_pandas()
     assert set(trace[0]) == set(frame.columns)
     assert frame[["direction", "applied", "woken", "computed", "lag"]].iloc[2].tolist() == ["pull", 1, 1, 2, 0]
