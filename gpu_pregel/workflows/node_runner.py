@@ -8,7 +8,7 @@ says what the caller asks: ``("input", update, goto)`` at the start, ``("update"
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
@@ -16,7 +16,9 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.state import Records
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
@@ -157,14 +159,9 @@ class NodeRunner:
         context.contribute(IDLE, None)
 
     def _is_due(self, context: Context, name: str) -> bool:
-        """Note which sources of joins have ended; return whether a join is complete, or another edge leads here."""
-        joins = self._graph.joins[name]
-        ended = [set(one) for one in context.value or [()] * len(joins)]
-        came = {message for message in context.messages if message is not None}
-        for one, sources in zip(ended, joins, strict=True):
-            one |= came & sources
-        context.value = [sorted(one) for one in ended]
-        return None in context.messages or any(one == sources for one, sources in zip(ended, joins, strict=True))
+        """Note which sources of joins have ended; return whether the node runs now."""
+        context.value, messages = arrived(self._graph, name, context.value, context.messages), context.messages
+        return is_due(self._graph, name, context.value, messages)
 
     def _clear_joins(self, context: Context, name: str) -> None:
         """Let complete joins wait for all their sources again."""
@@ -276,6 +273,22 @@ def threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, "node")
 
 
+def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> list[list[str]]:
+    """Return which sources of each join of a node have ended, given those so far and the messages to it."""
+    came = {message for message in messages if type(message) is str}
+    joins = graph.joins[name]
+    ended = value or [[] for _ in joins]
+    return [sorted({*one, *(came & sources)}) for one, sources in zip(ended, joins, strict=True)]
+
+
+def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
+    """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
+    if type(vertex) is not str or vertex not in graph.joins or any(type(message) is not str for message in messages):
+        return True
+    ended = arrived(graph, vertex, value, messages)
+    return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
+
+
 def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
     """Return the updates of keys and the destinations in what a node has returned."""
     source = f"node {name!r}"
@@ -332,3 +345,11 @@ def noted(error: Exception, note: str) -> Exception:
     """Return an exception with a note where it was raised."""
     error.add_note(note)
     return error
+
+
+def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the tasks of a superstep whose nodes have run, and their updates."""
+    for vertex, record in records:
+        names = [name for name, _ in record.aggregates]
+        if IDLE not in names and (task := decode(vertex)) != START:
+            yield task, {name: decode(data) for name, data in record.aggregates if name != BUSY}

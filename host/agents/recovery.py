@@ -23,7 +23,7 @@ from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.parts import ChangedOptions
 from gpu_pregel.host.agents.run_metadata import RunMetadata
 from gpu_pregel.host.agents.snapshots import RunSnapshot
-from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.agents.state_format import pack_state, unpack_state
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
@@ -326,3 +326,14 @@ def read_values(store: Store, found: RecoveredRun) -> dict[str, Any]:
 
     values: dict[str, Any] = _reading(store, found.run_id, found.superstep - 1, read)
     return values
+
+
+def read_records(store: Store, run_id: str, superstep: int) -> Records:
+    """Return the records of a committed superstep; none if its commit has been pruned."""
+    for commit in store.load(run_id, superstep).commits():
+        if commit.step == superstep:
+            segments = list(commit.segments())
+            unpack = partial(SavedSuperstep.unpack, commit.step, segments, commit.data)
+            saved: SavedSuperstep = _reading(store, run_id, commit.step, unpack, segments)
+            return sorted(record for segment in saved.segments for record in segment.records)
+    return []

@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_pregel.errors import CheckpointError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.combiners import TopK
+from gpu_pregel.host.agents.combiners import SuperstepFold, TopK
 from gpu_pregel.host.agents.options import STORED, RunOptions
 from gpu_pregel.host.agents.retry import DEFAULT_RETRY, RetryPolicy
 from gpu_pregel.host.superstep.aggregators import Aggregator
@@ -80,6 +80,8 @@ def _describe(value: Any) -> Any:
     """Return the stored form of an option: a list for functions and ``TopK``, otherwise the value itself."""
     if isinstance(value, TopK):
         return [_TOP, value.k]
+    if isinstance(value, SuperstepFold):
+        return [_FUNCTION, type(value).__qualname__, list(sys.version_info[:2]), b""]
     if callable(value):
         name = str(getattr(value, "__qualname__", None) or type(value).__qualname__)
         return [_FUNCTION, name, list(sys.version_info[:2]), _digest(value)]
