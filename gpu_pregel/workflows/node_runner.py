@@ -11,16 +11,19 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from copy import copy
 from functools import cache, partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import Records
+from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
-from gpu_pregel.workflows.graph_spec import BUSY, Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Writes, writes_of
 from gpu_pregel.workflows.tasks import node_of, sent_task
@@ -62,6 +65,14 @@ class NodeRunner:
 
     def __init__(self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy = _ONCE) -> None:
         self._graph, self._config, self._retry = graph, config, retry
+        self._values: dict[str, tuple[bytes, Any]] = {}
+        """The last value of each key that cannot be modified, with its encoding."""
+
+    def with_config(self, config: Mapping[str, Any]) -> Self:
+        """Return a runner with another configuration."""
+        other = copy(self)
+        other._config = config
+        return other
 
     def __call__(self, context: Context) -> None:
         """Compute a task."""
@@ -108,8 +119,11 @@ class NodeRunner:
 
     def _begin(self, context: Context) -> Generator[Call, Any, tuple[NodeSpec, Any] | None]:
         """Return the node to run and its input, or None if the task has nothing to run now."""
-        vertex, messages = context.vertex_id, context.messages
         context.vote_to_halt()
+        node = self._graph.triggered.get(encoded_id(context))
+        if node is not None and all(message == TRIGGER for message in context.encoded_messages):
+            return node, node.schema.make(self._read(context, node.schema.keys))
+        vertex, messages = context.vertex_id, context.messages
         if vertex == START:
             yield from self._enter(context)
             return None
@@ -122,7 +136,7 @@ class NodeRunner:
                 f"the run has a task of node {node_of(vertex)!r}, which the graph does not have: add the node again"
             )
         sent = type(vertex) is not str
-        if not messages or (not sent and node.name in self._graph.joins and not self._is_due(context, node.name)):
+        if not sent and node.name in self._graph.joins and not self._is_due(context, node.name):
             context.contribute(IDLE, None)
             return None
         if node.defer and context.aggregated(BUSY):
@@ -170,10 +184,19 @@ class NodeRunner:
             ended = zip(context.value, joins, strict=True)
             context.value = [[] if set(one) == sources else one for one, sources in ended]
 
-    @staticmethod
-    def _read(context: Context, keys: Iterable[str]) -> dict[str, Any]:
+    def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""
-        return {name: value[0] for name in keys if (value := context.aggregated(name))}
+        aggregates, values, state = encoded_aggregates(context), self._values, {}
+        for name in keys:
+            data = aggregates[name]
+            known = values.get(name)
+            if known is not None and known[0] is data:
+                state[name] = known[1]
+            elif value := context.aggregated(name):
+                state[name] = value[0]
+                if type(value[0]) in IMMUTABLE_TYPES:
+                    values[name] = data, value[0]
+        return state
 
     # After the node.
 
@@ -181,16 +204,16 @@ class NodeRunner:
         """Write the updates of a task and start the tasks that follow."""
         graph = self._graph
         for key, update in writes:
-            context.contribute(key, update)
+            context.contribute(key, (update,))
+        if follow and name in graph.branches:
+            targets = targets + (yield from self._route(context, name, writes))
+        if targets:
+            self._start(context, name, targets)
         if follow:
-            targets = [*targets, *graph.edges.get(name, ())]
-            if name in graph.branches:
-                targets += yield from self._route(context, name, writes)
-        self._start(context, name, targets)
-        for target in graph.joined.get(name, ()):
-            context.send(target, name)
-            if graph.has_deferred and not graph.nodes[target].defer:
-                context.aggregate(BUSY, 1)
+            for target, message in graph.followers.get(name, ()):
+                send_encoded(context, target, message)
+            if graph.has_deferred:
+                context.aggregate(BUSY, graph.busy_followers[name])
 
     def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
         """Return where the conditional edges of a node lead."""
@@ -215,21 +238,20 @@ class NodeRunner:
         return graph.schema.make({key: value[0] for key, value in values.items() if value})
 
     def _start(self, context: Context, name: str, targets: list[Target]) -> None:
-        """Send messages to the tasks that follow."""
+        """Start the tasks that a router or a command has chosen."""
         graph, sent = self._graph, 0
-        for target in dict.fromkeys(one for one in targets if isinstance(one, str)):
-            if target != END:
-                self._check(name, target)
-                context.send(target, None)
-        for one in targets:
-            if isinstance(one, Send):
-                self._check(name, one.node)
-                context.send(sent_task(one.node, context.vertex_id, sent), [one.arg])
+        for target in targets:
+            if target == END:
+                continue
+            node = target if isinstance(target, str) else target.node
+            self._check(name, node)
+            if isinstance(target, str):
+                send_encoded(context, graph.ids[target], TRIGGER)
+            else:
+                context.send(sent_task(node, context.vertex_id, sent), [target.arg])
                 sent += 1
-        if graph.has_deferred:
-            nodes = {one for one in targets if isinstance(one, str) and one != END}
-            following = [*nodes, *[one.node for one in targets if isinstance(one, Send)]]
-            context.aggregate(BUSY, sum(not graph.nodes[one].defer for one in following))
+            if graph.has_deferred and not graph.nodes[node].defer:
+                context.aggregate(BUSY, 1)
 
     def _check(self, name: str, target: str) -> None:
         if target not in self._graph.nodes:
@@ -352,4 +374,4 @@ def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
     for vertex, record in records:
         names = [name for name, _ in record.aggregates]
         if IDLE not in names and (task := decode(vertex)) != START:
-            yield task, {name: decode(data) for name, data in record.aggregates if name != BUSY}
+            yield task, {name: decode(data)[0] for name, data in record.aggregates if name != BUSY}
