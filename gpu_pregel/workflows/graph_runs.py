@@ -11,9 +11,11 @@ from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeErro
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.options import RunOptions
-from gpu_pregel.host.agents.recovery import begin, begin_from_store
+from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.stored_options import describe_options
+from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
@@ -59,7 +61,7 @@ class GraphRuns:
     def __init__(self, graph: GraphSpec, options: CompileOptions) -> None:
         self.graph, self.options = graph, options
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
-        self.runner = AsyncNodeRunner if graph.is_async else NodeRunner
+        self._runner = (AsyncNodeRunner if graph.is_async else NodeRunner)(graph, {}, options.retry or ONCE)
         aggregators = {
             name: Aggregator(channel, initial=channel.key.initial, persistent=True)
             for name, channel in graph.channels.items()
@@ -67,7 +69,7 @@ class GraphRuns:
         if graph.has_deferred:
             aggregators[BUSY] = Aggregator("sum", initial=0)
         self._base = RunOptions(
-            self.runner(graph, {}),
+            self._runner,
             workers=options.workers,
             aggregators=aggregators,
             retry=options.retry or ONCE,
@@ -76,7 +78,10 @@ class GraphRuns:
             durability=options.durability,
             max_supersteps=options.max_supersteps,
         )
-        self._nodes = [Vertex(name, halted=True) for name in graph.nodes]
+        describe_options(self._base)  # once for all runs
+        halted = encode_vertex(Vertex(START, halted=True))[1]
+        self._vertices = dict.fromkeys(graph.ids.values(), halted)
+        self._aggregates = {name: encode(one.initial) for name, one in self._base.aggregators_by_name.items()}
 
     # Options.
 
@@ -89,8 +94,8 @@ class GraphRuns:
             if "recursion_limit" in config:
                 limit = check_integer('config["recursion_limit"]', config["recursion_limit"], 1, 1 << 62)
         if configurable:
-            options.functions_by_name = {"compute": self.runner(self.graph, configurable, self.options.retry or ONCE)}
-        options.max_supersteps = begun + limit + 1  # the superstep of the start
+            options.functions_by_name = {"compute": self._runner.with_config(configurable)}
+        options.max_supersteps = begun + limit + 1  # that of the start
         options.observers = list(observers)
         return options
 
@@ -141,10 +146,26 @@ class GraphRuns:
         return agents
 
     def _start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
+        """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
         try:
-            return AgentRun(options, begin([Vertex(START, message), *self._nodes], options, run_id=run_id))
+            state = self._initial_state(message, options)
         except CodecError as error:
             raise CodecError(f"the input: {error}") from None
+        return AgentRun(options, begin_state(state, options, run_id=run_id))
+
+    def _initial_state(self, message: Any, options: RunOptions) -> State:
+        graph, (_, update, goto) = self.graph, message
+        aggregates, inbox, vertices = dict(self._aggregates), {}, self._vertices.copy()
+        if goto or START in graph.branches:
+            vertices[graph.ids[START]] = encode_vertex(Vertex(START, message))[1]
+        else:
+            for name, value in update.items():
+                channel = graph.channels[name]
+                aggregates[name] = encode(channel.take(channel.key.initial, value), name=name)
+            inbox = {target: [trigger] for target, trigger in graph.followers[START]}
+            if graph.has_deferred:
+                aggregates[BUSY] = encode(graph.busy_followers[START])
+        return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
 
     def _read_input(self, given: Any) -> tuple[tuple[Any, ...], Any]:
         """Return the answers to questions, as a tuple of one or none, and the message to the start or None."""

@@ -85,6 +85,15 @@ class GraphSpec:
         return {self.ids[name]: one for name, one in self.nodes.items() if not one.defer and name not in self.joins}
 
     @cached_property
+    def simple(self) -> dict[Id, NodeSpec]:
+        """Those of them that are ordinary functions without routers and error handlers."""
+        return {
+            key: one
+            for key, one in self.triggered.items()
+            if not one.is_async and one.error_handler is None and one.name not in self.branches
+        }
+
+    @cached_property
     def followers(self) -> dict[str, tuple[tuple[Id, bytes], ...]]:
         """The encoded messages along the edges of each node: triggers, and its name for joins that it is a source of."""
         found: dict[str, list[tuple[Id, bytes]]] = {}

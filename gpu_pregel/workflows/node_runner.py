@@ -76,9 +76,16 @@ class NodeRunner:
 
     def __call__(self, context: Context) -> None:
         """Compute a task."""
-        calls = self._calls(context)
         token = CURRENT.set(NodeContext(context, self._config))
         try:
+            node = self._graph.simple.get(encoded_id(context))
+            if node is not None and is_triggered(context):  # the usual case, in half the time
+                context.vote_to_halt()
+                given = node.schema.make(self._read(context, node.schema.keys))
+                output = node.function(given, CURRENT.get()) if node.takes_context else node.function(given)
+                self._end(context, node.name, *read_output(node.name, output, self._graph))
+                return
+            calls = self._calls(context)
             function, arguments, _ = next(calls)
             while True:
                 try:
@@ -106,7 +113,7 @@ class NodeRunner:
                 raise
             assert node.error_handler is not None
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
-        yield from self._end(context, node.name, *read_output(node.name, output, self._graph))
+        yield from self._follow(context, node.name, *read_output(node.name, output, self._graph))
 
     def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
         """Whether an error handler takes this error, because the node is not tried again."""
@@ -121,7 +128,7 @@ class NodeRunner:
         """Return the node to run and its input, or None if the task has nothing to run now."""
         context.vote_to_halt()
         node = self._graph.triggered.get(encoded_id(context))
-        if node is not None and all(message == TRIGGER for message in context.encoded_messages):
+        if node is not None and is_triggered(context):
             return node, node.schema.make(self._read(context, node.schema.keys))
         vertex, messages = context.vertex_id, context.messages
         if vertex == START:
@@ -154,13 +161,16 @@ class NodeRunner:
         for kind, update, goto in given:
             assert kind == INPUT
             targets = [one if isinstance(one, str) else Send(*one) for one in goto]
-            yield from self._end(context, START, list(update.items()), targets, follow=not targets)
+            if targets:
+                self._end(context, START, list(update.items()), targets, follow=False)
+            else:
+                yield from self._follow(context, START, list(update.items()), [])
 
     def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:
         """Do what the caller asks of a task instead of running its node."""
         for kind, *data in [message for message in messages if type(message) is tuple]:
             if kind == UPDATE:
-                yield from self._end(context, node_of(vertex), list(data[0].items()), [])
+                yield from self._follow(context, node_of(vertex), list(data[0].items()), [])
                 return
         self._send_again(context, vertex, [message for message in messages if type(message) is not tuple])
 
@@ -192,7 +202,7 @@ class NodeRunner:
             known = values.get(name)
             if known is not None and known[0] is data:
                 state[name] = known[1]
-            elif value := context.aggregated(name):
+            elif value := decode(data, name=f"the value of key {name!r}"):
                 state[name] = value[0]
                 if type(value[0]) in IMMUTABLE_TYPES:
                     values[name] = data, value[0]
@@ -200,13 +210,17 @@ class NodeRunner:
 
     # After the node.
 
-    def _end(self, context: Context, name: str, writes: Writes, targets: list[Target], follow: bool = True) -> Calls:
+    def _follow(self, context: Context, name: str, writes: Writes, targets: list[Target]) -> Calls:
+        """Ask the routers of a node, then end its task."""
+        if name in self._graph.branches:
+            targets = targets + (yield from self._route(context, name, writes))
+        self._end(context, name, writes, targets)
+
+    def _end(self, context: Context, name: str, writes: Writes, targets: list[Target], follow: bool = True) -> None:
         """Write the updates of a task and start the tasks that follow."""
         graph = self._graph
         for key, update in writes:
             context.contribute(key, (update,))
-        if follow and name in graph.branches:
-            targets = targets + (yield from self._route(context, name, writes))
         if targets:
             self._start(context, name, targets)
         if follow:
@@ -293,6 +307,12 @@ class AsyncNodeRunner(NodeRunner):
 def threads() -> ThreadPoolExecutor:
     """Return the threads of this process for ordinary functions beside coroutine functions."""
     return ThreadPoolExecutor(THREADS, "node")
+
+
+def is_triggered(context: Context) -> bool:
+    """Whether all messages to a task came along edges."""
+    messages = context.encoded_messages
+    return messages.count(TRIGGER) == len(messages)
 
 
 def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> list[list[str]]:
