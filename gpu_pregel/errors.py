@@ -349,6 +349,20 @@ class AgentsFailedError(AgentError):
         super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}")
 
 
+class EndNotReachedError(AgentError):
+    """No state reached the end of a graph, because nodes failed or led nowhere; ``result`` has the result of each node.
+
+    Parameters
+    ----------
+    result : GraphResult
+    """
+
+    def __init__(self, result: typing.Any) -> None:
+        self.result = result
+        failed = [f"node {name!r} failed: {one.error}" for name, one in result.failed.items()]
+        super().__init__("no state reached the end: " + ("\n".join(failed) or "no edge or router led there"))
+
+
 class DeviceError(GpuPregelError, RuntimeError):
     """The requested device does not exist or cannot be used."""
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.commands import Interrupt as Interrupt
     from gpu_pregel.workflows.commands import Send as Send
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
+    from gpu_pregel.workflows.message_graph import GraphResult as GraphResult
+    from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
+    from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -22,20 +25,33 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.reducers import merge as merge
     from gpu_pregel.workflows.snapshots import StateSnapshot as StateSnapshot
     from gpu_pregel.workflows.state_graph import StateGraph as StateGraph
+    from gpu_pregel.workflows.state_messages import GraphState as GraphState
+    from gpu_pregel.workflows.state_messages import activated as activated
+    from gpu_pregel.workflows.state_messages import aggregate_state_messages as aggregate_state_messages
+    from gpu_pregel.workflows.state_messages import initial_state as initial_state
+    from gpu_pregel.workflows.state_messages import inject_initial_state as inject_initial_state
 
 _HOMES = {
-    "END": "commands",
-    "START": "commands",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
+    "END": "commands",
+    "GraphResult": "message_graph",
+    "GraphState": "state_messages",
     "Interrupt": "commands",
+    "MessagePassingGraph": "message_graph",
     "NodeContext": "node_context",
+    "NodeResult": "message_graph",
+    "START": "commands",
     "Send": "commands",
     "StateGraph": "state_graph",
     "StateSnapshot": "snapshots",
+    "activated": "state_messages",
     "add_messages": "reducers",
+    "aggregate_state_messages": "state_messages",
     "append": "reducers",
     "increment": "reducers",
+    "initial_state": "state_messages",
+    "inject_initial_state": "state_messages",
     "interrupt": "node_context",
     "last": "reducers",
     "merge": "reducers",

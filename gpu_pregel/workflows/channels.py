@@ -19,7 +19,8 @@ from gpu_pregel.workflows.tasks import label, writer_order
 class Channel(SuperstepFold):
     """The fold of a key.
 
-    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of sending.
+    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of
+    sending.
     """
 
     def __init__(self, key: Key) -> None:
@@ -48,15 +49,20 @@ class Channel(SuperstepFold):
             raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error)) from None
 
     def _refuse_conflict(self, contributions: Sequence[tuple[Id, bytes]]) -> None:
-        writers = sorted({decode(vertex) for vertex, _ in contributions}, key=writer_order)
-        names = " and ".join(repr(label(vertex)) for vertex in writers)
-        error = ArgumentError(
-            f"{names} wrote key {self.key.name!r} {'in the same superstep' if len(writers) > 1 else 'twice'}, and it has no "
-            f"reducer: declare one, as in Annotated[list, append], or write it once"
-        )
+        error = conflict(self.key.name, [decode(vertex) for vertex, _ in contributions])
         raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error))
 
     def take(self, before: tuple[Any, ...], update: Any) -> tuple[Any, ...]:
         """Return the aggregate after one update."""
         reducer = self.key.reducer
         return (update,) if reducer is None or not before else (reducer(before[0], update),)
+
+
+def conflict(key: str, writers: Sequence[Any]) -> ArgumentError:
+    """Return the error for several updates of a key that has no reducer, given the tasks that made them."""
+    writers = sorted(set(writers), key=writer_order)
+    names = " and ".join(repr(label(vertex)) for vertex in writers)
+    return ArgumentError(
+        f"{names} wrote key {key!r} {'in the same superstep' if len(writers) > 1 else 'twice'}, and it has no reducer: "
+        f"declare one, as in Annotated[list, append], or write it once"
+    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.graph_spec import Branch
 
 if TYPE_CHECKING:
     from gpu_pregel.workflows.state_graph import StateGraph
@@ -21,8 +22,10 @@ def check_graph(graph: StateGraph) -> None:
         if target not in known and target != END:
             raise ArgumentError(f"an edge leads from {source!r} to {target!r}, which is no node: {_list(graph.nodes)}")
     for source, branches in graph.branches.items():
+        if source not in known:
+            raise ArgumentError(f"conditional edges lead from {source!r}, which is no node: {_list(graph.nodes)}")
         for branch in branches:
-            for key, target in (branch.routes or {}).items():
+            for key, target in _routes(branch):
                 if target not in known - {START} and target != END:
                     raise ArgumentError(
                         f"the router {branch.name!r} of node {source!r} leads for {key!r} to {target!r}, which is no "
@@ -40,31 +43,39 @@ def check_graph(graph: StateGraph) -> None:
 
 
 def _check_reached(graph: StateGraph) -> None:
-    """Refuse nodes that no path leads to.
+    """Refuse nodes that no path leads to."""
+    reached = reached_nodes(graph)
+    missing = [name for name in graph.nodes if name not in reached]
+    if missing:
+        raise ArgumentError(
+            f"nothing leads to {_list(missing)}: add an edge, a route, or destinations= of a node that goes there by "
+            f"Command or Send"
+        )
+
+
+def reached_nodes(graph: StateGraph) -> set[str]:
+    """Return the nodes that some path leads to, and the end if one does.
 
     Where a router may return any node, or a node declares no destinations, as nobody can know which, all are reached.
     """
     followers: dict[str, set[str]] = {}
     for source, target in _edges(graph):
         followers.setdefault(source, set()).add(target)
+    anywhere = {*graph.nodes, END}
     reached, found = {START}, [START]
     while found:
         name = found.pop()
         following = set(followers.get(name, ()))
         for branch in graph.branches.get(name, ()):
-            following |= set(graph.nodes) if branch.routes is None else set(branch.routes.values())
+            following |= anywhere if branch.targets is None else set(branch.targets)
         if name != START:
             following |= set(graph.nodes[name].destinations)
             if not graph.nodes[name].destinations and name not in followers and name not in graph.branches:
-                following |= set(graph.nodes)  # it can only go on by a Command
-        new = following - reached - {END}
+                following |= anywhere  # it can only go on by a Command
+        new = following - reached
         reached |= new
-        found += new
-    missing = [name for name in graph.nodes if name not in reached]
-    if missing:
-        raise ArgumentError(
-            f"nothing leads to {_list(missing)}: add an edge, a route, or destinations= of a node that goes there by Command or Send"
-        )
+        found += new - {END}
+    return reached
 
 
 def _edges(graph: StateGraph) -> Iterable[tuple[str, str]]:
@@ -76,11 +87,26 @@ def _edges(graph: StateGraph) -> Iterable[tuple[str, str]]:
         for sources in joins:
             for source in sorted(sources):
                 yield source, target
-    for source in graph.branches:
-        if source == END:
-            raise ArgumentError("there can be no conditional edge from the end")
-        yield source, END
+
+
+def _routes(branch: Branch) -> Iterable[tuple[object, str]]:
+    """Return what a router may return, as far as it is declared, and where that leads."""
+    return branch.routes.items() if branch.routes is not None else [(one, one) for one in branch.targets or ()]
 
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "there are none"
+
+
+def check_carried(graph: StateGraph) -> None:
+    """Refuse what a state that travels in messages cannot do, and a graph whose end no edge or router can lead to."""
+    deferred = [name for name, node in graph.nodes.items() if node.defer]
+    if deferred:
+        raise ArgumentError(
+            f"defer=True of {_list(deferred)} needs compile(carry='shared'): with carry='messages', a node runs when "
+            f"states reach it; wait for several by add_edge([...], {deferred[0]!r})"
+        )
+    if END not in reached_nodes(graph):
+        raise ArgumentError(
+            "nothing leads to the end, where carry='messages' keeps the state: add an edge to END, or a route"
+        )

@@ -58,20 +58,17 @@ class GraphRuns:
     options : CompileOptions
     """
 
+    _on_failure = "raise"
+
     def __init__(self, graph: GraphSpec, options: CompileOptions) -> None:
         self.graph, self.options = graph, options
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
-        self._runner = (AsyncNodeRunner if graph.is_async else NodeRunner)(graph, {}, options.retry or ONCE)
-        aggregators = {
-            name: Aggregator(channel, initial=channel.key.initial, persistent=True)
-            for name, channel in graph.channels.items()
-        }
-        if graph.has_deferred:
-            aggregators[BUSY] = Aggregator("sum", initial=0)
+        self._runner = self._make_runner()
         self._base = RunOptions(
             self._runner,
             workers=options.workers,
-            aggregators=aggregators,
+            aggregators=self._make_aggregators(),
+            on_failure=self._on_failure,
             retry=options.retry or ONCE,
             on_missing="create",
             store=options.store,
@@ -82,6 +79,20 @@ class GraphRuns:
         halted = encode_vertex(Vertex(START, halted=True))[1]
         self._vertices = dict.fromkeys(graph.ids.values(), halted)
         self._aggregates = {name: encode(one.initial) for name, one in self._base.aggregators_by_name.items()}
+
+    def _make_runner(self) -> NodeRunner:
+        """Return the compute function."""
+        return (AsyncNodeRunner if self.graph.is_async else NodeRunner)(self.graph, {}, self.options.retry or ONCE)
+
+    def _make_aggregators(self) -> dict[str, Aggregator]:
+        """Return the aggregators, which hold the state."""
+        aggregators = {
+            name: Aggregator(channel, initial=channel.key.initial, persistent=True)
+            for name, channel in self.graph.channels.items()
+        }
+        if self.graph.has_deferred:
+            aggregators[BUSY] = Aggregator("sum", initial=0)
+        return aggregators
 
     # Options.
 
@@ -184,7 +195,9 @@ class GraphRuns:
             for target in targets:
                 name = target.node if isinstance(target, Send) else target
                 if name not in self.graph.nodes:
-                    raise ArgumentError(f"goto names {name!r}, which is no node: {', '.join(map(repr, self.graph.nodes))}")
+                    raise ArgumentError(
+                        f"goto names {name!r}, which is no node: {', '.join(map(repr, self.graph.nodes))}"
+                    )
             goto = [target if isinstance(target, str) else (target.node, target.arg) for target in targets]
             update = given.update or {}
         keys = self.graph.input.keys if not goto else self.graph.keys
@@ -300,7 +313,9 @@ def question_id(superstep: int, vertex: Any, number: int) -> str:
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``config["configurable"]``, checked."""
     if not isinstance(config, Mapping):
-        raise ArgumentTypeError(f'config must be a dict like {{"configurable": {{"thread_id": "1"}}}}, not {config!r:.200}')
+        raise ArgumentTypeError(
+            f'config must be a dict like {{"configurable": {{"thread_id": "1"}}}}, not {config!r:.200}'
+        )
     configurable = config.get("configurable") or {}
     if not isinstance(configurable, Mapping):
         raise ArgumentTypeError(f'config["configurable"] must be a dict, not {configurable!r:.200}')

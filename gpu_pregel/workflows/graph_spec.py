@@ -39,13 +39,20 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class Branch:
-    """Conditional edges of a node: a router, and the nodes that its results stand for."""
+    """Conditional edges of a node: a router, and the nodes that its results stand for.
+
+    Attributes
+    ----------
+    targets : tuple of str or None
+        Where it leads, as ``routes`` or its annotation declares; None if it may lead anywhere.
+    """
 
     router: Callable[..., Any]
     name: str
     routes: Mapping[Hashable, str] | None
     takes_context: bool
     is_async: bool
+    targets: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,8 @@ class GraphSpec:
     joins : dict of str to tuple of frozenset
         The sources of each join of a target.
     branches : dict of str to tuple of Branch
+    ends : frozenset of str
+        The sources of edges to the end.
     """
 
     schema: Schema
@@ -73,6 +82,7 @@ class GraphSpec:
     edges: dict[str, tuple[str, ...]]
     joins: dict[str, tuple[frozenset[str], ...]]
     branches: dict[str, tuple[Branch, ...]]
+    ends: frozenset[str] = frozenset()
 
     @cached_property
     def ids(self) -> dict[str, Id]:

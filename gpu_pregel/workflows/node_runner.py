@@ -16,7 +16,7 @@ from functools import cache, partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
@@ -84,18 +84,8 @@ class NodeRunner:
                 given = node.schema.make(self._read(context, node.schema.keys))
                 output = node.function(given, CURRENT.get()) if node.takes_context else node.function(given)
                 self._end(context, node.name, *read_output(node.name, output, self._graph))
-                return
-            calls = self._calls(context)
-            function, arguments, _ = next(calls)
-            while True:
-                try:
-                    result = function(*arguments)
-                except Exception as error:
-                    function, arguments, _ = calls.throw(error)
-                else:
-                    function, arguments, _ = calls.send(result)
-        except StopIteration:
-            return
+            else:
+                make_calls(self._calls(context))
         finally:
             CURRENT.reset(token)
 
@@ -105,22 +95,25 @@ class NodeRunner:
         if task is None:
             return
         node, given = task
-        arguments = (given, CURRENT.get()) if node.takes_context else (given,)
-        try:
-            output = yield Call(node.function, arguments, node.is_async)
-        except Exception as error:
-            if not self._is_final(node, context, error):
-                raise
-            assert node.error_handler is not None
-            output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
+        output = yield from self._compute(context, node, given)
         yield from self._follow(context, node.name, *read_output(node.name, output, self._graph))
 
-    def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
-        """Whether an error handler takes this error, because the node is not tried again."""
-        if node.error_handler is None:
-            return False
-        retry = node.retry or self._retry
-        return context.attempt >= retry.attempts or not retry.matches(error)
+    def _compute(self, context: Context, node: NodeSpec, given: Any) -> Generator[Call, Any, Any]:
+        """Return the output of a node or, if its last attempt raises, of its error handler."""
+        arguments = (given, CURRENT.get()) if node.takes_context else (given,)
+        try:
+            return (yield Call(node.function, arguments, node.is_async))
+        except Exception as error:
+            if node.error_handler is None or not self._is_last(node, context, error):
+                raise
+            return (yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler)))
+
+    def _is_last(self, node: NodeSpec | None, context: Context, error: Exception) -> bool:
+        """Whether the node is not tried again after this error."""
+        retry = self._retry if node is None or node.retry is None else node.retry
+        if context.attempt >= retry.attempts or isinstance(error, CodecError):
+            return True
+        return not (error.retryable if isinstance(error, AttemptError) else retry.matches(error))
 
     # Before the node.
 
@@ -301,6 +294,21 @@ class AsyncNodeRunner(NodeRunner):
             return await function(*arguments)
         run = partial(copy_context().run, function, *arguments)
         return await asyncio.get_running_loop().run_in_executor(threads(), run)
+
+
+def make_calls(calls: Calls) -> None:
+    """Make the calls that a task yields."""
+    try:
+        function, arguments, _ = next(calls)
+        while True:
+            try:
+                result = function(*arguments)
+            except Exception as error:
+                function, arguments, _ = calls.throw(error)
+            else:
+                function, arguments, _ = calls.send(result)
+    except StopIteration:
+        return
 
 
 @cache

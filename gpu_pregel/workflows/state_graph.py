@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, Self
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
+from gpu_pregel.workflows.annotations import command_targets, hints_of, router_targets
 from gpu_pregel.workflows.commands import END, START
-from gpu_pregel.workflows.graph_checks import check_graph
+from gpu_pregel.workflows.graph_checks import check_carried, check_graph
 from gpu_pregel.workflows.graph_spec import Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.schemas import Key, Schema
 
@@ -26,8 +27,8 @@ Node = Callable[..., Any]
 class StateGraph:
     """A graph of nodes, functions that read a shared state and return updates of it.
 
-    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state that the
-    last superstep left; their updates are applied together.
+    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state
+    that the last superstep left; their updates are applied together.
 
     Parameters
     ----------
@@ -109,7 +110,8 @@ class StateGraph:
         defer : bool, default False
             Run the node only when no other node is left to run.
         destinations : sequence of str
-            Where the node may go by ``Command(goto=...)``: checked, and shown in pictures.
+            Where the node may go by ``Command(goto=...)``: checked, and shown in pictures. Default: the names in an
+            annotation like ``-> Command[Literal["a", "b"]]``.
         metadata : mapping, optional
 
         Returns
@@ -139,7 +141,7 @@ class StateGraph:
             timeout=None if timeout is None else check_seconds(f"timeout of node {node!r}", timeout),
             error_handler=error_handler,
             defer=check_flag("defer", defer),
-            destinations=tuple(destinations),
+            destinations=tuple(destinations) or command_targets(function),
             metadata=dict(metadata or {}),
         )
         return self
@@ -154,12 +156,10 @@ class StateGraph:
 
     def _input_of(self, function: Node) -> Schema:
         """Return the schema of a function's first parameter, or that of the graph."""
-        target = function.func if isinstance(function, partial) else function
-        target = target if inspect.isroutine(target) else type(target).__call__
+        hints = hints_of(function)
         try:
-            hints = get_type_hints(target)
-            names = [one for one in inspect.signature(function).parameters]
-        except (NameError, TypeError, ValueError):
+            names = list(inspect.signature(function).parameters)
+        except (TypeError, ValueError):
             return self.schema
         hint = hints.get(names[0]) if names else None
         if hint is None or hint is self.schema.cls:
@@ -216,8 +216,9 @@ class StateGraph:
         ----------
         source : str
         router : callable
-            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns the
-            name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of names.
+            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns
+            the name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of
+            names. An annotation like ``-> Literal["a", "b"]`` says where it may lead.
         routes : mapping from results to names, or sequence of names, optional
 
         Returns
@@ -232,7 +233,8 @@ class StateGraph:
         name = _name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
-        branch = Branch(router, name, routes, _takes_context(router, f"router {name!r}"), is_async(router))
+        targets = router_targets(router) if routes is None else tuple(dict.fromkeys(routes.values()))
+        branch = Branch(router, name, routes, _takes_context(router, f"router {name!r}"), is_async(router), targets)
         self.branches.setdefault(source, []).append(branch)
         return self
 
@@ -266,6 +268,7 @@ class StateGraph:
     def compile(
         self,
         *,
+        carry: str = "shared",
         store: Store | None = None,
         workers: int = 0,
         threads: int | None = None,
@@ -280,9 +283,12 @@ class StateGraph:
 
         Parameters
         ----------
+        carry : {"shared", "messages"}
+            How the state gets from node to node: all share one, or it travels in the messages along the edges; see
+            :class:`MessagePassingGraph`.
         store : SQLiteStore, PostgresStore or MemoryStore, optional
-            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be continued, after a
-            crash too. Questions need one.
+            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be
+            continued, after a crash too. Questions need one.
         workers : int, default 0
             Number of worker processes, in which nodes can be ended. With 0, nodes run in this process.
         threads : int, default 32
@@ -306,20 +312,11 @@ class StateGraph:
         ArgumentError
             Edges or routes name nodes that do not exist, nodes cannot be reached, or there is no entry.
         """
-        from gpu_pregel.workflows.compiled_graph import CompiledGraph, CompileOptions
+        from gpu_pregel.workflows.graph_runs import CompileOptions
 
         check_graph(self)
+        check_choice("carry", carry, ("shared", "messages"))
         check_choice("durability", durability, ("machine", "process"))
-        spec = GraphSpec(
-            schema=self.schema,
-            input=self.input,
-            output=self.output,
-            keys=dict(self._keys),
-            nodes=dict(self.nodes),
-            edges={one: tuple(target for target in targets if target != END) for one, targets in self.edges.items()},
-            joins={target: tuple(dict.fromkeys(joins)) for target, joins in self.joins.items()},
-            branches={source: tuple(branches) for source, branches in self.branches.items()},
-        )
         options = CompileOptions(
             store=store,
             workers=workers,
@@ -331,7 +328,41 @@ class StateGraph:
             durability=durability,
             name=name,
         )
-        return CompiledGraph(spec, options)
+        if carry == "shared":
+            from gpu_pregel.workflows.compiled_graph import CompiledGraph
+
+            return CompiledGraph(self.spec(), options)
+        from gpu_pregel.workflows.message_graph import MessagePassingGraph
+
+        check_carried(self)
+        return MessagePassingGraph(self.spec(), options)
+
+    def spec(self) -> GraphSpec:
+        """Return the graph as data, unchecked."""
+        return GraphSpec(
+            schema=self.schema,
+            input=self.input,
+            output=self.output,
+            keys=dict(self._keys),
+            nodes=dict(self.nodes),
+            edges={one: tuple(target for target in targets if target != END) for one, targets in self.edges.items()},
+            joins={target: tuple(dict.fromkeys(joins)) for target, joins in self.joins.items()},
+            branches={source: tuple(branches) for source, branches in self.branches.items()},
+            ends=frozenset(source for source, targets in self.edges.items() if END in targets),
+        )
+
+    # Pictures.
+
+    def draw_mermaid(self) -> str:
+        """Return the graph, finished or not, in the language of Mermaid."""
+        from gpu_pregel.workflows.drawing import draw_mermaid
+
+        return draw_mermaid(self.spec())
+
+    def _repr_html_(self) -> str:
+        from gpu_pregel.workflows.drawing import draw_svg
+
+        return draw_svg(self.spec())
 
     def _names(self, argument: str, names: Sequence[str] | str) -> frozenset[str]:
         """Return the names of nodes that a caller has passed."""
