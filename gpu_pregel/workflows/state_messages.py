@@ -156,16 +156,17 @@ def apply_updates(
 def changed_message(
     message: Message, superstep: int, node: str, writes: Writes, channels: Mapping[str, Channel]
 ) -> Message:
-    """Return the message with the updates of a node; the one before is not used any more."""
+    """Return the message with the updates of a node."""
     writes, copies = decode(encode(writes)), decode(encode(writes))
     written: dict[str, list[tuple[str, Any]]] = {}
     for name, update in copies:
         written.setdefault(name, []).append((node, update))
+    state = dict(message[STATE])
     for name, updates in written.items():
-        apply_updates(message[STATE], name, updates, channels)
+        apply_updates(state, name, updates, channels)
     if BASE not in message:
-        return message
-    return {**message, UPDATES: [*message[UPDATES], (superstep, node, writes)]}
+        return {**message, STATE: state}
+    return {**message, STATE: state, UPDATES: [*message[UPDATES], (superstep, node, writes)]}
 
 
 def forked_message(message: Message) -> Message:
