@@ -24,7 +24,7 @@ from gpu_pregel.workflows.graph_spec import BUSY, GraphSpec
 from gpu_pregel.workflows.node_runner import INPUT, AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.schemas import Schema, writes_of
 from gpu_pregel.workflows.stored_threads import StoredThread
-from gpu_pregel.workflows.tasks import label, node_of
+from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
@@ -294,7 +294,7 @@ def open_questions(agents: AgentRun) -> dict[Any, Interrupt]:
 
 def question_id(superstep: int, vertex: Any, number: int) -> str:
     """Return the id of the k-th question of a task."""
-    return f"{superstep}:{label(vertex)}:{number}"
+    return f"{superstep}:{vertex}:{number}"
 
 
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:

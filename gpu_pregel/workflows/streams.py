@@ -16,7 +16,7 @@ from gpu_pregel.host.agents.fold import AgentChange
 from gpu_pregel.host.agents.observers.events import Event
 from gpu_pregel.workflows.graph_runs import INTERRUPT, GraphRuns, open_questions
 from gpu_pregel.workflows.node_runner import executed
-from gpu_pregel.workflows.tasks import label, node_of
+from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.superstep.journal import FoldedSuperstep
@@ -201,5 +201,5 @@ class Reporter:
 
 def _about(event: Event) -> dict[str, Any]:
     """Return the task of an event."""
-    about = {"node": node_of(event.vertex), "task": label(event.vertex), "superstep": event.superstep}
+    about = {"node": node_of(event.vertex), "task": event.vertex, "superstep": event.superstep}
     return about if event.attempt is None else {**about, "attempt": event.attempt}
