@@ -28,6 +28,7 @@ from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.workflows.streams import Reporter
 
 ONCE = RetryPolicy(attempts=1)
 INTERRUPT = "__interrupt__"
@@ -276,9 +277,37 @@ class GraphRuns:
         """Return the values of the keys of a schema that have one."""
         return {name: value[0] for name in schema.keys if (value := decode(aggregates[name]))}
 
-    async def finish_on_loop(self, given: Any, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Open a run, and run to the end on the running event loop."""
-        raise NotImplementedError
+    async def finish_on_loop(
+        self, given: Any, config: Mapping[str, Any] | None, reporter: Reporter | None = None
+    ) -> dict[str, Any]:
+        """Open a run, and run to the end on the running event loop; a reporter is told of each superstep."""
+        from gpu_pregel.host.agents.async_driver import AsyncDriver
+
+        wanted = self.options.interrupt_after
+        waiting: set[str] = set()
+
+        def start() -> AgentRun:
+            agents = self.open(given, config) if reporter is None else reporter.open(given, config)
+            waiting.update(self.waiting(agents) if wanted else ())
+            return agents
+
+        def stops(agents: AgentRun) -> bool:
+            if reporter is not None:
+                reporter.after_step(agents)
+            is_after = not waiting.isdisjoint(wanted) and agents._policy.ledger is None
+            waiting.clear()
+            waiting.update(self.waiting(agents) if wanted else ())
+            return is_after or self._is_before_breakpoint(agents)
+
+        def conclude(agents: AgentRun) -> dict[str, Any]:
+            if reporter is not None:
+                reporter.after_step(agents)
+                reporter.at_end(agents)
+            self.pause(agents)
+            return self.conclude(agents)
+
+        has_stops = reporter is not None or self._has_breakpoints
+        return await AsyncDriver(self._base).run(start, True, conclude, stops if has_stops else None)
 
 
 def open_questions(agents: AgentRun) -> dict[Any, Interrupt]:

@@ -184,7 +184,7 @@ async def finish_on_loop(options: RunOptions, start: Callable[[], AgentRun], *, 
     """Start a run and run to the end on the running event loop; ``is_small`` says that starting takes little time."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 
-    return _conclude(await AsyncDriver(options).run(start, is_small), options)
+    return _conclude(await AsyncDriver(options).run(start, is_small, AgentRun.result), options)
 
 
 @takes_options(RunOptions)
