@@ -106,8 +106,13 @@ class RunKind:
 AGENTS = RunKind()
 
 
-def begin(given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = AGENTS) -> RecoveredRun:
-    """Begin a run with new vertices or from checkpoint data, in a store if the options name one."""
+def begin(
+    given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None
+) -> RecoveredRun:
+    """Begin a run with new vertices or from checkpoint data, in a store if the options name one.
+
+    With ``run_id``, which replaces that of the options, they serve for many runs; checkpoint data modify them.
+    """
     if isinstance(given, bytes):
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
@@ -119,7 +124,9 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = 
         result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
         _check_limit("checkpoint_data", result, options)
         return result
-    state, run_id = initial_state(given, options), new_run_id() if options.run_id is None else options.run_id
+    state = initial_state(given, options)
+    if run_id is None:
+        run_id = new_run_id() if options.run_id is None else options.run_id
     result = RecoveredRun(run_id, 0, 0, state)
     if options.store is not None:
         base = pack_state(state)
