@@ -36,7 +36,7 @@ def test_checked_options_serve_for_runs_in_one_store() -> None:
 
 
 def test_unknown_options_are_named() -> None:
-    with pytest.raises(ArgumentTypeError, match="^test has no parameter _, given, retries$"):
+    with pytest.raises(ArgumentTypeError, match=r"^test has no parameter _, given, retries$"):
         make_options("test", show_key, {"retries": 1, "given": (), "_": 1})
 
 
