@@ -21,7 +21,7 @@ from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.commands import START, Command, Interrupt, Send
 from gpu_pregel.workflows.graph_spec import BUSY, GraphSpec
-from gpu_pregel.workflows.node_runner import INPUT, AsyncNodeRunner, NodeRunner
+from gpu_pregel.workflows.node_runner import INPUT, THREADS, AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.schemas import Schema, writes_of
 from gpu_pregel.workflows.stored_threads import StoredThread
 from gpu_pregel.workflows.tasks import node_of
@@ -72,6 +72,7 @@ class GraphRuns:
         self._base = RunOptions(
             self._runner,
             workers=options.workers,
+            threads=0 if options.workers or graph.is_async else options.threads or THREADS,
             aggregators=aggregators,
             retry=options.retry or ONCE,
             on_missing="create",
