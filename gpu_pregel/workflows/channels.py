@@ -13,14 +13,13 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.combiners import ContributionsError, SuperstepFold
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.workflows.schemas import Key
-from gpu_pregel.workflows.tasks import label, writer_order
+from gpu_pregel.workflows.tasks import writer_order
 
 
 class Channel(SuperstepFold):
     """The fold of a key.
 
-    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of
-    sending.
+    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of sending.
     """
 
     def __init__(self, key: Key) -> None:
@@ -58,11 +57,18 @@ class Channel(SuperstepFold):
         return (update,) if reducer is None or not before else (reducer(before[0], update),)
 
 
-def conflict(key: str, writers: Sequence[Any]) -> ArgumentError:
+class FirstUpdate(SuperstepFold):
+    """The fold of an aggregate that keeps the first contribution."""
+
+    def fold(self, before: bytes, contributions: Sequence[tuple[Id, bytes]]) -> bytes:
+        """Return the first contribution, or what was there before."""
+        return before if decode(before) else contributions[0][1]
+
+
+def conflict(key: str, tasks: Sequence[str]) -> ArgumentError:
     """Return the error for several updates of a key that has no reducer, given the tasks that made them."""
-    writers = sorted(set(writers), key=writer_order)
-    names = " and ".join(repr(label(vertex)) for vertex in writers)
+    writers = sorted(set(tasks), key=writer_order)
     return ArgumentError(
-        f"{names} wrote key {key!r} {'in the same superstep' if len(writers) > 1 else 'twice'}, and it has no reducer: "
-        f"declare one, as in Annotated[list, append], or write it once"
+        f"{' and '.join(map(repr, writers))} wrote key {key!r} {'in the same superstep' if len(writers) > 1 else 'twice'}, "
+        f"and it has no reducer: declare one, as in Annotated[list, append], or write it once"
     )

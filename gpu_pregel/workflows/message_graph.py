@@ -18,12 +18,15 @@ from gpu_pregel.host.agents.stored_options import describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
+from gpu_pregel.workflows.calls import open_run, thread_of
 from gpu_pregel.workflows.commands import END, START, Interrupt
 from gpu_pregel.workflows.compiled_graph import CompiledGraph, Config, Modes
-from gpu_pregel.workflows.graph_runs import ONCE, GraphRuns, open_questions
+from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.message_runner import END_ID, ERROR, NODE, OK, RESULT, AsyncMessageRunner, MessageRunner
+from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import writes_of
 from gpu_pregel.workflows.state_messages import ACTIVATED, INITIAL_STATE, inject_initial_state
+from gpu_pregel.workflows.stored_threads import StoredThread
 
 _STATELESS = frozenset({"values", "checkpoints", "debug"})
 """The modes of streams that show a state that all nodes share."""
@@ -91,11 +94,10 @@ class MessageRuns(GraphRuns):
 
     _on_failure = "continue"
 
-    def _make_runner(self) -> MessageRunner:
-        runner = AsyncMessageRunner if self.graph.is_async else MessageRunner
-        return runner(self.graph, {}, self.options.retry or ONCE)
+    is_shared = False
+    _runners = (MessageRunner, AsyncMessageRunner)
 
-    def _make_aggregators(self) -> dict[str, Aggregator]:
+    def _make_aggregators(self, is_nested: bool) -> dict[str, Aggregator]:  # noqa: ARG002 - it cannot be nested
         return {name: Aggregator(EndFold(), initial=(), persistent=True) for name in self.graph.keys}
 
     @property
@@ -105,10 +107,9 @@ class MessageRuns(GraphRuns):
         return self._runner
 
     def run_options(self, config: Config | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
-        """Return the options of a call: there is a superstep more, that of the end."""
+        """Return the options of a call: the start and the end take a superstep each."""
         options = super().run_options(config, begun, observers)
-        if options.max_supersteps is not None:
-            options.max_supersteps += 1
+        options.max_supersteps = begun + self.limit(config) + (1 if begun else 2)
         return options
 
     def vertices(self) -> list[Vertex]:
@@ -124,24 +125,20 @@ class MessageRuns(GraphRuns):
             found.append(Vertex(name, value, edges))
         return found
 
-    def open(self, given: Any, config: Config | None, observers: Sequence[Any] = ()) -> AgentRun:
-        """Return a run that is ready to step: a new one for an input, which a thread takes once."""
-        message = self._read_input(given)[1]
-        if message is not None and message[2]:
+    def check_input(self, message: Any, thread: StoredThread) -> None:  # noqa: ARG002
+        """Refuse a second input."""
+        if thread.current() is not None:
+            raise ArgumentError(
+                f"thread {thread.name!r} has its input, and the start runs in superstep 0 only: pass None to "
+                f"continue it, or choose another thread_id"
+            )
+
+    def _initial_state(self, message: Any, options: RunOptions) -> State:
+        if message[2]:
             raise ArgumentError(
                 "a state that travels in messages enters at the start: pass the input without goto, or compile with "
                 "carry='shared'"
             )
-        if message is not None and self.options.store is not None:
-            thread = self.thread(config)
-            if thread.current() is not None:
-                raise ArgumentError(
-                    f"thread {thread.name!r} has its input, and the start runs in superstep 0 only: pass None to "
-                    f"continue it, or choose another thread_id"
-                )
-        return super().open(given, config, observers)
-
-    def _initial_state(self, message: Any, options: RunOptions) -> State:
         vertices = inject_initial_state(self.vertices(), self.initial_state(message[1]))
         encoded = dict(map(encode_vertex, vertices))
         return State(encoded, {}, dict(self._aggregates), "compute", {}, describe_options(options))
@@ -153,9 +150,9 @@ class MessageRuns(GraphRuns):
             state[name] = self.graph.channels[name].take((state[name],) if name in state else (), value)[0]
         return state
 
-    def conclude(self, agents: AgentRun) -> dict[str, Any]:
+    def conclude(self, agents: AgentRun, config: Config | None = None) -> dict[str, Any]:
         """Return what the end keeps, or raise if no state has reached it."""
-        output = super().conclude(agents)
+        output = super().conclude(agents, config)
         if agents.status in ("completed", "partial"):
             result = self.result(agents)
             if result.state is None:
@@ -165,7 +162,8 @@ class MessageRuns(GraphRuns):
     def result(self, agents: AgentRun) -> GraphResult:
         """Return the result of a run."""
         run = agents.result()
-        return _result(run.vertices, run.failed, run.status, tuple(open_questions(agents).values()))
+        questions = tuple(one.interrupt for one in open_questions(agents._policy.ledger))
+        return _result(run.vertices, run.failed, run.status, questions)
 
 
 def _result(
@@ -243,11 +241,11 @@ class MessagePassingGraph(CompiledGraph):
     def run(self, given: Any, config: Config | None = None) -> GraphResult:
         """Run like :meth:`invoke`; return the result of each node too, whether or not a state has reached the end."""
         runs = self._runs
-        with runs.open(given, config) as agents:
+        with open_run(runs, given, config) as agents:
             with stop_on_interrupt(agents.stop):
                 for _ in runs.steps(agents):
                     pass
-            GraphRuns.conclude(runs, agents)  # raises what is no failure of a node
+            GraphRuns.conclude(runs, agents, config)  # raises what is no failure of a node
             return runs.result(agents)
 
     def get_result(self, config: Config) -> GraphResult:
@@ -258,7 +256,7 @@ class MessagePassingGraph(CompiledGraph):
         ArgumentError
             There is no store, or no such thread.
         """
-        thread = self._runs.thread(config)
+        thread = thread_of(self._runs, config)
         row = thread.current()
         if row is None:
             raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")

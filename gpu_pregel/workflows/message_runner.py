@@ -25,6 +25,7 @@ from gpu_pregel.workflows.node_runner import (
     Call,
     Calls,
     NodeRunner,
+    ParentCommand,
     destinations,
     make_calls,
     noted,
@@ -44,6 +45,7 @@ from gpu_pregel.workflows.state_messages import (
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
+    from gpu_pregel.host.stores.store import Store
 
 OK, ERROR = "ok", "error"
 NODE, RESULT, MERGED, WAITING = "node", "result", "merged", "waiting"
@@ -61,8 +63,10 @@ class MessageRunner(NodeRunner):
         Of nodes without their own.
     """
 
-    def __init__(self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy) -> None:
-        super().__init__(graph, config, retry)
+    def __init__(
+        self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy, store: Store | None = None
+    ) -> None:
+        super().__init__(graph, config, retry, store)
         self._joined: dict[str, list[str]] = {}
         for target, joins in graph.joins.items():
             for source in frozenset().union(*joins):
@@ -70,7 +74,7 @@ class MessageRunner(NodeRunner):
 
     def __call__(self, context: Context) -> None:
         """Compute a vertex."""
-        token = CURRENT.set(NodeContext(context, self._config))
+        token = CURRENT.set(NodeContext(context, self._config, self._store))
         try:
             make_calls(self._calls(context))
         finally:
@@ -128,7 +132,12 @@ class MessageRunner(NodeRunner):
         state = decode(encode(message[STATE]))  # the node may modify it
         given = node.schema.make({key: state[key] for key in node.schema.keys if key in state})
         output = yield from self._compute(context, node, given)
-        return read_output(name, output, self._graph)
+        try:
+            return read_output(name, output, self._graph)
+        except ParentCommand:
+            raise ArgumentError(
+                f"node {name!r} returned a command to the parent graph, but its graph is no node of another one"
+            ) from None
 
     # What follows.
 

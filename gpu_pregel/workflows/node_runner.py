@@ -23,13 +23,14 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import Records
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
-from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Writes, writes_of
-from gpu_pregel.workflows.tasks import node_of, sent_task
+from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
+    from gpu_pregel.host.stores.store import Store
 
 INPUT, UPDATE, HOLD = "input", "update", "hold"
 IDLE = "__idle__"
@@ -37,7 +38,13 @@ IDLE = "__idle__"
 Target = str | Send
 THREADS = 32
 """Maximum number of ordinary functions that run side by side."""
-_ONCE = RetryPolicy(attempts=1)
+
+
+class ParentCommand(Exception):  # noqa: N818 - no error
+    """A node has returned a command to the parent graph."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
 
 
 class Call(NamedTuple):
@@ -61,10 +68,14 @@ class NodeRunner:
     config : mapping
     retry : RetryPolicy
         Of nodes without their own.
+    store : Store, optional
+        That of nodes that are graphs.
     """
 
-    def __init__(self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy = _ONCE) -> None:
-        self._graph, self._config, self._retry = graph, config, retry
+    def __init__(
+        self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy, store: Store | None = None
+    ) -> None:
+        self._graph, self._config, self._retry, self._store = graph, config, retry, store
         self._values: dict[str, tuple[bytes, Any]] = {}
         """The last value of each key that cannot be modified, with its encoding."""
 
@@ -76,18 +87,34 @@ class NodeRunner:
 
     def __call__(self, context: Context) -> None:
         """Compute a task."""
-        token = CURRENT.set(NodeContext(context, self._config))
+        token = CURRENT.set(NodeContext(context, self._config, self._store))
         try:
-            node = self._graph.simple.get(encoded_id(context))
-            if node is not None and is_triggered(context):  # the usual case, in half the time
+            simple = self._simple(context)
+            if simple is not None:  # the usual case, in half the time
+                node, given = simple
                 context.vote_to_halt()
-                given = node.schema.make(self._read(context, node.schema.keys))
                 output = node.function(given, CURRENT.get()) if node.takes_context else node.function(given)
                 self._end(context, node.name, *read_output(node.name, output, self._graph))
             else:
                 make_calls(self._calls(context))
+        except ParentCommand as left:
+            self._leave(context, left.command)
         finally:
             CURRENT.reset(token)
+
+    def _simple(self, context: Context) -> tuple[NodeSpec, Any] | None:
+        """Return the node and its input if nothing but the node has to be called, and nothing but an edge leads here."""
+        graph = self._graph
+        node = graph.simple.get(encoded_id(context))
+        if node is not None:
+            if is_triggered(context):
+                return node, node.schema.make(self._read(context, node.schema.keys))
+        elif len(context.encoded_messages) == 1:
+            vertex: str = context.vertex_id
+            node = graph.simple.get(graph.ids.get(node_of(vertex), b""))
+            if node is not None and is_sent(vertex) and type(message := context.messages[0]) is list:
+                return node, message[0]
+        return None
 
     def _calls(self, context: Context) -> Calls:
         """Compute a task, as far as it is not the user's functions that do it."""
@@ -102,11 +129,14 @@ class NodeRunner:
         """Return the output of a node or, if its last attempt raises, of its error handler."""
         arguments = (given, CURRENT.get()) if node.takes_context else (given,)
         try:
-            return (yield Call(node.function, arguments, node.is_async))
+            output = yield Call(node.function, arguments, node.is_async)
         except Exception as error:
             if node.error_handler is None or not self._is_last(node, context, error):
                 raise
-            return (yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler)))
+            output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
+        if node.is_graph and type(output) is dict:
+            output = {name: value for name, value in output.items() if name in self._graph.keys}
+        return output
 
     def _is_last(self, node: NodeSpec | None, context: Context, error: Exception) -> bool:
         """Whether the node is not tried again after this error."""
@@ -135,7 +165,7 @@ class NodeRunner:
             raise AgentError(
                 f"the run has a task of node {node_of(vertex)!r}, which the graph does not have: add the node again"
             )
-        sent = type(vertex) is not str
+        sent = is_sent(vertex)
         if not sent and node.name in self._graph.joins and not self._is_due(context, node.name):
             context.contribute(IDLE, None)
             return None
@@ -260,6 +290,21 @@ class NodeRunner:
             if graph.has_deferred and not graph.nodes[node].defer:
                 context.aggregate(BUSY, 1)
 
+    def _leave(self, context: Context, command: Command) -> None:
+        """Record a command to the graph of which this one is a node."""
+        name = node_of(context.vertex_id)
+        if PARENT not in encoded_aggregates(context):
+            raise ArgumentError(
+                f"node {name!r} returned a command to the parent graph, but its graph is no node of another one"
+            )
+        update = {} if command.update is None else command.update
+        if not isinstance(update, Mapping):
+            raise ArgumentTypeError(
+                f"the update for the parent graph of node {name!r} must be a dict, not {update!r:.200}"
+            )
+        goto = [one if isinstance(one, str) else (one.node, one.arg) for one in _checked_targets(name, command)]
+        context.contribute(PARENT, ((dict(update), goto),))
+
     def _check(self, name: str, target: str) -> None:
         if target not in self._graph.nodes:
             nodes = ", ".join(map(repr, self._graph.nodes))
@@ -272,7 +317,7 @@ class AsyncNodeRunner(NodeRunner):
     async def __call__(self, context: Context) -> None:  # type: ignore[override]
         """Compute a task."""
         calls = self._calls(context)
-        token = CURRENT.set(NodeContext(context, self._config))
+        token = CURRENT.set(NodeContext(context, self._config, self._store))
         try:
             call = next(calls)
             while True:
@@ -284,6 +329,8 @@ class AsyncNodeRunner(NodeRunner):
                     call = calls.send(result)
         except StopIteration:
             return
+        except ParentCommand as left:
+            self._leave(context, left.command)
         finally:
             CURRENT.reset(token)
 
@@ -333,7 +380,7 @@ def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> lis
 
 def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
     """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
-    if type(vertex) is not str or vertex not in graph.joins or any(type(message) is not str for message in messages):
+    if vertex not in graph.joins or any(type(message) is not str for message in messages):
         return True
     ended = arrived(graph, vertex, value, messages)
     return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
@@ -345,6 +392,8 @@ def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[
     if output is None:
         return [], []
     if isinstance(output, Command):
+        if output.graph is not None:
+            raise ParentCommand(output)
         writes = [] if output.update is None else writes_of(output.update, graph.keys, source)
         return writes, _checked_targets(name, output)
     if isinstance(output, (list, tuple)) and any(isinstance(one, (Command, Send)) for one in output):

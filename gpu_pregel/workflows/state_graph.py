@@ -13,13 +13,15 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
 from gpu_pregel.workflows.annotations import command_targets, hints_of, router_targets
 from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.compiled_graph import CompiledGraph
 from gpu_pregel.workflows.graph_checks import check_carried, check_graph
+from gpu_pregel.workflows.graph_runs import CompileOptions
 from gpu_pregel.workflows.graph_spec import Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.schemas import Key, Schema
+from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
-    from gpu_pregel.workflows.compiled_graph import CompiledGraph
 
 Node = Callable[..., Any]
 
@@ -27,8 +29,8 @@ Node = Callable[..., Any]
 class StateGraph:
     """A graph of nodes, functions that read a shared state and return updates of it.
 
-    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state
-    that the last superstep left; their updates are applied together.
+    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state that the
+    last superstep left; their updates are applied together.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class StateGraph:
     {'text': 'Hello, WORLD!', 'notes': ['shouted', 'greeted']}
     """
 
-    def __init__(self, state: type, *, input: type | None = None, output: type | None = None) -> None:  # noqa: A002
+    def __init__(self, state: type, *, input: type | None = None, output: type | None = None) -> None:
         self._schemas: dict[Any, Schema] = {}
         self._keys: dict[str, Key] = {}
         self.schema = self._schema(state)
@@ -81,7 +83,7 @@ class StateGraph:
         node: str | Node,
         function: Node | None = None,
         *,
-        input: type | None = None,  # noqa: A002
+        input: type | None = None,
         retry: RetryPolicy | None = None,
         timeout: float | None = None,
         error_handler: Callable[[Any, Exception], Any] | None = None,
@@ -98,6 +100,8 @@ class StateGraph:
         function : callable
             ``function(state)`` or ``function(state, context)``, an ordinary or ``async`` function, with a
             :class:`NodeContext`. It returns a dict of updates, a state, a :class:`Command`, a list of these, or None.
+            Or a :class:`CompiledGraph` that was compiled without a store: it takes the keys that it has in common with
+            this graph, and its output is the update.
         input : type, optional
             Class of the state that the function takes. Default: the annotation of its first parameter if that is such a
             class, otherwise that of the graph.
@@ -122,6 +126,8 @@ class StateGraph:
         if not isinstance(node, str):
             function, node = node, _name_of(node)
         self._check_name(node)
+        if isinstance(function, CompiledGraph):
+            function = as_node(function, node)
         if not callable(function):
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
         takes_context = _takes_context(function, f"node {node!r}")
@@ -137,6 +143,7 @@ class StateGraph:
             schema=self._schema(input) if input is not None else self._input_of(function),
             takes_context=takes_context,
             is_async=is_async(function),
+            is_graph=isinstance(function, Subgraph),
             retry=retry,
             timeout=None if timeout is None else check_seconds(f"timeout of node {node!r}", timeout),
             error_handler=error_handler,
@@ -151,6 +158,8 @@ class StateGraph:
             raise ArgumentError(f"there is a node {name!r} already: choose another name")
         if not name or name in (START, END):
             raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
+        if ":" in name:
+            raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
         if name in self._keys:
             raise ArgumentError(f"{name!r} is a key of the state: choose another name for the node")
 
@@ -216,9 +225,9 @@ class StateGraph:
         ----------
         source : str
         router : callable
-            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns
-            the name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of
-            names. An annotation like ``-> Literal["a", "b"]`` says where it may lead.
+            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns the
+            name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of names.
+            An annotation like ``-> Literal["a", "b"]`` says where it may lead.
         routes : mapping from results to names, or sequence of names, optional
 
         Returns
@@ -287,8 +296,8 @@ class StateGraph:
             How the state gets from node to node: all share one, or it travels in the messages along the edges; see
             :class:`MessagePassingGraph`.
         store : SQLiteStore, PostgresStore or MemoryStore, optional
-            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be
-            continued, after a crash too. Questions need one.
+            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be continued, after a
+            crash too. Questions need one.
         workers : int, default 0
             Number of worker processes, in which nodes can be ended. With 0, nodes run in this process.
         threads : int, default 32
@@ -312,8 +321,6 @@ class StateGraph:
         ArgumentError
             Edges or routes name nodes that do not exist, nodes cannot be reached, or there is no entry.
         """
-        from gpu_pregel.workflows.graph_runs import CompileOptions
-
         check_graph(self)
         check_choice("carry", carry, ("shared", "messages"))
         check_choice("durability", durability, ("machine", "process"))
@@ -329,8 +336,6 @@ class StateGraph:
             name=name,
         )
         if carry == "shared":
-            from gpu_pregel.workflows.compiled_graph import CompiledGraph
-
             return CompiledGraph(self.spec(), options)
         from gpu_pregel.workflows.message_graph import MessagePassingGraph
 

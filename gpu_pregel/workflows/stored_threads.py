@@ -87,7 +87,9 @@ class StoredThread:
         state = read_run(self.store, run, superstep).state
         if not keep_tasks:
             state.inbox = {}
-            state.vertices = {name: one if one.halted else one._replace(halted=True) for name, one in state.vertices.items()}
+            state.vertices = {
+                name: one if one.halted else one._replace(halted=True) for name, one in state.vertices.items()
+            }
         new = self.next_id()
         self.store.fork(run, superstep, new, pack_state(state), meta=self.store.run(run).meta or b"", blobs={})
         return new
