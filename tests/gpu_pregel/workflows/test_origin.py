@@ -35,9 +35,7 @@ def chain(**options: Any) -> MessagePassingGraph:
     """The origin's example: start, llm_call, execute_tools, end."""
     graph = StateGraph(Trail).add_node("llm_call", stepped("llm_call")).add_node("execute_tools", stepped("tools"))
     graph.add_edge(START, "llm_call").add_edge("llm_call", "execute_tools").add_edge("execute_tools", END)
-    compiled = graph.compile(carry="messages", **options)
-    assert isinstance(compiled, MessagePassingGraph)
-    return compiled
+    return graph.compile(carry="messages", **options)
 
 
 S0 = {"trail": ["asked"]}
@@ -119,7 +117,12 @@ def test_000_a_node_that_fails_stores_the_error_sends_nothing_and_the_run_goes_o
     def fail(state: Trail) -> None:
         raise ValueError("no such tool")
 
-    graph = StateGraph(Trail).add_node("bad", fail).add_node("after_bad", stepped("never")).add_node("good", stepped("good"))
+    graph = (
+        StateGraph(Trail)
+        .add_node("bad", fail)
+        .add_node("after_bad", stepped("never"))
+        .add_node("good", stepped("good"))
+    )
     graph.add_edge(START, "bad").add_edge("bad", "after_bad").add_edge("after_bad", END)
     graph.add_edge(START, "good").add_edge("good", END)
     app = graph.compile(carry="messages")
@@ -130,7 +133,7 @@ def test_000_a_node_that_fails_stores_the_error_sends_nothing_and_the_run_goes_o
     assert result.values["after_bad"]["result"] is None
     assert result.values[END]["result"] == ("ok", {"trail": ["asked", "good"]})
     assert (result.status, result.failed) == ("completed", {})
-    found = app.run(S0)  # type: ignore[attr-defined]
+    found = app.run(S0)
     assert found.status == "partial"
     assert {name: one.status for name, one in found.nodes.items()} == {
         START: "ok",
@@ -148,10 +151,12 @@ def test_000_a_node_that_fails_stores_the_error_sends_nothing_and_the_run_goes_o
 def test_000_without_a_state_at_the_end_the_error_names_the_nodes_that_failed() -> None:
     graph = StateGraph(Trail).add_node("bad", lambda state: 1 / 0).add_edge(START, "bad").add_edge("bad", END)
     app = graph.compile(carry="messages")
-    with pytest.raises(EndNotReachedError, match=r"no state reached the end: node 'bad' failed: ZeroDivisionError") as info:
+    with pytest.raises(
+        EndNotReachedError, match=r"no state reached the end: node 'bad' failed: ZeroDivisionError"
+    ) as info:
         app.invoke(S0)
     assert info.value.result.nodes["bad"].status == "error"
-    assert app.run(S0).state is None  # type: ignore[attr-defined]
+    assert app.run(S0).state is None
 
 
 def test_000_all_vertices_share_one_stateless_compute_function() -> None:
@@ -287,7 +292,7 @@ def test_002_after_the_last_attempt_the_error_is_final() -> None:
 
     graph = StateGraph(Trail).add_node("a", limited).add_edge(START, "a").add_edge("a", END)
     app = graph.compile(carry="messages", retry=gp.agents.RetryPolicy(attempts=2, wait=0))
-    assert app.run(S0).nodes["a"].error == "RuntimeError: API rate limit"  # type: ignore[attr-defined]
+    assert app.run(S0).nodes["a"].error == "RuntimeError: API rate limit"
     assert tried == [1, 2]
 
 
@@ -303,6 +308,7 @@ def test_003_complete_example() -> None:
     def compute(ctx: Any) -> None:
         assert (ctx.superstep, ctx.num_vertices) == (0 if ctx.vertex_id == "a" else 1, 2)
         state = ctx.value if ctx.superstep == 0 else aggregate_state_messages(ctx.messages)
+        assert state is not None
         ctx.value = {**state, "iteration": state["iteration"] + 1}
         for target in ctx.neighbors:
             ctx.send(target, {"state": ctx.value})
