@@ -59,6 +59,11 @@ class NodeContext:
         """A random number generator that returns the same numbers in every attempt."""
         return self._context.random
 
+    @property
+    def answers(self) -> list[Any]:
+        """The answers to the questions that this task has asked so far."""
+        return self._context.answers
+
     def interrupt(self, payload: Any = None) -> Any:
         """Ask a person; see :func:`interrupt`."""
         return self._context.interrupt(payload)

@@ -25,7 +25,7 @@ from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.schemas import Writes, writes_of
+from gpu_pregel.workflows.schemas import Schema, Writes, writes_of
 from gpu_pregel.workflows.tasks import node_of, sent_task
 
 if TYPE_CHECKING:
@@ -232,8 +232,8 @@ class NodeRunner:
     def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
         """Return where the conditional edges of a node lead."""
         found: list[Target] = []
-        state = self._fresh(context, writes)
         for branch in self._graph.branches[name]:
+            state = self._fresh(context, writes, branch.schema or self._graph.schema)
             arguments = (state, CURRENT.get()) if branch.takes_context else (state,)
             try:
                 result = yield Call(branch.router, arguments, branch.is_async)
@@ -242,14 +242,14 @@ class NodeRunner:
             found += destinations(name, branch, result)
         return found
 
-    def _fresh(self, context: Context, writes: Writes) -> Any:
+    def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
         """Return the state with the updates of the task itself, for its routers."""
         graph = self._graph
-        values = {key: context.aggregated(key) for key in graph.schema.keys}
+        values = {key: context.aggregated(key) for key in schema.keys}
         for key, update in writes:
             if key in values:
                 values[key] = graph.channels[key].take(values[key], update)
-        return graph.schema.make({key: value[0] for key, value in values.items() if value})
+        return schema.make({key: value[0] for key, value in values.items() if value})
 
     def _start(self, context: Context, name: str, targets: list[Target]) -> None:
         """Start the tasks that a router or a command has chosen."""
