@@ -13,7 +13,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.combiners import ContributionsError, SuperstepFold
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.workflows.schemas import Key
-from gpu_pregel.workflows.tasks import label, writer_order
+from gpu_pregel.workflows.tasks import writer_order
 
 
 class Channel(SuperstepFold):
@@ -49,7 +49,7 @@ class Channel(SuperstepFold):
 
     def _refuse_conflict(self, contributions: Sequence[tuple[Id, bytes]]) -> None:
         writers = sorted({decode(vertex) for vertex, _ in contributions}, key=writer_order)
-        names = " and ".join(repr(label(vertex)) for vertex in writers)
+        names = " and ".join(repr(vertex) for vertex in writers)
         error = ArgumentError(
             f"{names} wrote key {self.key.name!r} {'in the same superstep' if len(writers) > 1 else 'twice'}, and it has no "
             f"reducer: declare one, as in Annotated[list, append], or write it once"

@@ -21,13 +21,14 @@ from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.commands import START, Command, Interrupt, Send
 from gpu_pregel.workflows.graph_spec import BUSY, GraphSpec
-from gpu_pregel.workflows.node_runner import INPUT, AsyncNodeRunner, NodeRunner
+from gpu_pregel.workflows.node_runner import INPUT, THREADS, AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.schemas import Schema, writes_of
 from gpu_pregel.workflows.stored_threads import StoredThread
-from gpu_pregel.workflows.tasks import label, node_of
+from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.workflows.streams import Reporter
 
 ONCE = RetryPolicy(attempts=1)
 INTERRUPT = "__interrupt__"
@@ -71,6 +72,7 @@ class GraphRuns:
         self._base = RunOptions(
             self._runner,
             workers=options.workers,
+            threads=0 if options.workers or graph.is_async else options.threads or THREADS,
             aggregators=aggregators,
             retry=options.retry or ONCE,
             on_missing="create",
@@ -276,9 +278,37 @@ class GraphRuns:
         """Return the values of the keys of a schema that have one."""
         return {name: value[0] for name in schema.keys if (value := decode(aggregates[name]))}
 
-    async def finish_on_loop(self, given: Any, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Open a run, and run to the end on the running event loop."""
-        raise NotImplementedError
+    async def finish_on_loop(
+        self, given: Any, config: Mapping[str, Any] | None, reporter: Reporter | None = None
+    ) -> dict[str, Any]:
+        """Open a run, and run to the end on the running event loop; a reporter is told of each superstep."""
+        from gpu_pregel.host.agents.async_driver import AsyncDriver
+
+        wanted = self.options.interrupt_after
+        waiting: set[str] = set()
+
+        def start() -> AgentRun:
+            agents = self.open(given, config) if reporter is None else reporter.open(given, config)
+            waiting.update(self.waiting(agents) if wanted else ())
+            return agents
+
+        def stops(agents: AgentRun) -> bool:
+            if reporter is not None:
+                reporter.after_step(agents)
+            is_after = not waiting.isdisjoint(wanted) and agents._policy.ledger is None
+            waiting.clear()
+            waiting.update(self.waiting(agents) if wanted else ())
+            return is_after or self._is_before_breakpoint(agents)
+
+        def conclude(agents: AgentRun) -> dict[str, Any]:
+            if reporter is not None:
+                reporter.after_step(agents)
+                reporter.at_end(agents)
+            self.pause(agents)
+            return self.conclude(agents)
+
+        has_stops = reporter is not None or self._has_breakpoints
+        return await AsyncDriver(self._base).run(start, True, conclude, stops if has_stops else None)
 
 
 def open_questions(agents: AgentRun) -> dict[Any, Interrupt]:
@@ -294,7 +324,7 @@ def open_questions(agents: AgentRun) -> dict[Any, Interrupt]:
 
 def question_id(superstep: int, vertex: Any, number: int) -> str:
     """Return the id of the k-th question of a task."""
-    return f"{superstep}:{label(vertex)}:{number}"
+    return f"{superstep}:{vertex}:{number}"
 
 
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:

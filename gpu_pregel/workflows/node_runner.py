@@ -26,7 +26,7 @@ from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes, writes_of
-from gpu_pregel.workflows.tasks import node_of, sent_task
+from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
@@ -78,10 +78,10 @@ class NodeRunner:
         """Compute a task."""
         token = CURRENT.set(NodeContext(context, self._config))
         try:
-            node = self._graph.simple.get(encoded_id(context))
-            if node is not None and is_triggered(context):  # the usual case, in half the time
+            simple = self._simple(context)
+            if simple is not None:  # the usual case, in half the time
+                node, given = simple
                 context.vote_to_halt()
-                given = node.schema.make(self._read(context, node.schema.keys))
                 output = node.function(given, CURRENT.get()) if node.takes_context else node.function(given)
                 self._end(context, node.name, *read_output(node.name, output, self._graph))
                 return
@@ -98,6 +98,20 @@ class NodeRunner:
             return
         finally:
             CURRENT.reset(token)
+
+    def _simple(self, context: Context) -> tuple[NodeSpec, Any] | None:
+        """Return the node and its input if nothing but the node has to be called, and nothing but an edge leads here."""
+        graph = self._graph
+        node = graph.simple.get(encoded_id(context))
+        if node is not None:
+            if is_triggered(context):
+                return node, node.schema.make(self._read(context, node.schema.keys))
+        elif len(context.encoded_messages) == 1:
+            vertex: str = context.vertex_id
+            node = graph.simple.get(graph.ids.get(node_of(vertex), b""))
+            if node is not None and is_sent(vertex) and type(message := context.messages[0]) is list:
+                return node, message[0]
+        return None
 
     def _calls(self, context: Context) -> Calls:
         """Compute a task, as far as it is not the user's functions that do it."""
@@ -142,7 +156,7 @@ class NodeRunner:
             raise AgentError(
                 f"the run has a task of node {node_of(vertex)!r}, which the graph does not have: add the node again"
             )
-        sent = type(vertex) is not str
+        sent = is_sent(vertex)
         if not sent and node.name in self._graph.joins and not self._is_due(context, node.name):
             context.contribute(IDLE, None)
             return None
@@ -325,7 +339,7 @@ def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> lis
 
 def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
     """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
-    if type(vertex) is not str or vertex not in graph.joins or any(type(message) is not str for message in messages):
+    if vertex not in graph.joins or any(type(message) is not str for message in messages):
         return True
     ended = arrived(graph, vertex, value, messages)
     return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))

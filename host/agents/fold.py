@@ -18,7 +18,7 @@ from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.timers import Timers, timers_after
-from gpu_pregel.host.agents.workers.executor import text_of
+from gpu_pregel.host.agents.workers.error_texts import text_of
 
 
 class RefusedError(Exception):
