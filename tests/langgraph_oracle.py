@@ -7,7 +7,7 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import langgraph.types
@@ -33,6 +33,10 @@ class Outcome:
     state: Any
     following: tuple[str, ...] | None
     questions: tuple[str, ...]
+
+    def without_streams(self) -> Outcome:
+        """Return the outcome without what was streamed."""
+        return replace(self, values=(), updates=())
 
     def differences(self, other: Outcome) -> list[str]:
         """Return the differences from another outcome, as lines."""
@@ -82,7 +86,7 @@ class Side:
                     if not values or values[-1] != shown:
                         values.append(shown)
                 elif "__interrupt__" not in item:
-                    updates.append(repr(item))
+                    updates.append(repr({key: value for key, value in item.items() if key != "__metadata__"}))
         except self.failures:
             ending = "failed"
         except self.limits:
@@ -99,6 +103,8 @@ class Side:
             return Outcome(ending, (), (), committed, None, ())
         if ending == "ended" and questions:
             ending, updates = "interrupted", []  # LangGraph streams those of tasks that are not committed, too
+            if values and values[-1] != committed:
+                del values[-1]
         return Outcome(ending, tuple(values), tuple(sorted(updates)), committed, following, questions)
 
     def answer(self, chosen: list[str], whole: bool) -> Any:
@@ -183,26 +189,32 @@ def _calls(
 ) -> Iterator[tuple[str, Outcome, Outcome]]:
     """Call both sides at random; yield each call with both outcomes."""
     name, outcome, starts = "", None, chance.randint(1, 3)
+    joined = {target for _, target in data.joins}
+    # In LangGraph, an answer without id also answers what is asked after a later invoke(None).
+    may_be_whole = not any(node.fails for node in data.nodes) and chance.random() < 0.5
+    updatable = [node.name for node in data.nodes if not node.defer and node.name not in joined]
     for _ in range(_MAX_CALLS):
         limit = chance.randint(1, 6) if not data.has_idle_supersteps and chance.random() < 0.15 else 100
-        if outcome is not None and chance.random() < 0.12:
-            node = chance.choice(data.nodes).name
+        if outcome is not None and updatable and chance.random() < 0.12:
+            node = chance.choice(updatable)
             update = {"log": ["update"], "mixed": chance.randrange(90)}
             name, both = f"update_state({update}, {node!r})", [side.update(update, node) for side in (theirs, ours)]
         elif outcome is not None and outcome.ending == "failed":
             theirs.mend(), ours.mend()
-            name, both = "mended, then invoke(None)", [side.call(None, limit) for side in (theirs, ours)]
-        elif outcome is not None and outcome.questions and chance.random() < 0.9:
-            whole = len(outcome.questions) == 1 and chance.random() < 0.5
+            name, both = "mended, then invoke(None)", [side.call(None, 100) for side in (theirs, ours)]
+        elif outcome is not None and outcome.questions and (may_be_whole or chance.random() < 0.9):
+            whole = len(outcome.questions) == 1 and may_be_whole
             chosen = chance.sample(outcome.questions, k=chance.randint(1, len(outcome.questions)))
             name = f"answer {chosen}"
-            both = [side.call(side.answer(chosen, whole), limit) for side in (theirs, ours)]
+            both = [side.call(side.answer(chosen, whole), 100) for side in (theirs, ours)]
         elif outcome is not None and outcome.following and chance.random() < 0.9:
-            name, both = "invoke(None)", [side.call(None, limit) for side in (theirs, ours)]
+            name, both = "invoke(None)", [side.call(None, 100) for side in (theirs, ours)]
         elif starts:
             starts -= 1
             given = {"log": ["input"], "mixed": chance.randrange(50), "steps": -chance.randrange(4)}
-            name, both = f"invoke({given})", [side.call(given, limit) for side in (theirs, ours)]
+            name, both = f"invoke({given}), limit {limit}", [side.call(given, limit) for side in (theirs, ours)]
+            if limit < 100 and both[1].ending == "limit":  # after one superstep more in LangGraph
+                both = [side.call(None, 100).without_streams() for side in (theirs, ours)]
         else:
             return
         outcome = both[0]

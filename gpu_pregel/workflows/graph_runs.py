@@ -88,7 +88,7 @@ class GraphRuns:
     # Options.
 
     def run_options(self, config: Mapping[str, Any] | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
-        """Return the options of a call that starts at superstep ``begun``."""
+        """Return the options of a call whose first tasks of nodes run in superstep ``begun``."""
         options = copy.copy(self._base)
         limit, configurable = self.options.max_supersteps, {}
         if config is not None:
@@ -97,7 +97,7 @@ class GraphRuns:
                 limit = check_integer('config["recursion_limit"]', config["recursion_limit"], 1, 1 << 62)
         if configurable:
             options.functions_by_name = {"compute": self._runner.with_config(configurable)}
-        options.max_supersteps = begun + limit + 1  # that of the start
+        options.max_supersteps = begun + limit
         options.observers = list(observers)
         return options
 
@@ -122,7 +122,7 @@ class GraphRuns:
                 raise ArgumentError(
                     "there is no run to continue: pass the input, or compile(store=...) to continue threads"
                 )
-            return self._start(message, self.run_options(config, 0, observers), None)
+            return self._start(message, self.run_options(config, self._has_start(message), observers), None)
         thread = self.thread(config)
         checkpoint = configurable_of(config or {}).get("checkpoint_id")
         if checkpoint is not None:
@@ -131,10 +131,10 @@ class GraphRuns:
         if row is None:
             if message is None:
                 raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
-            return self._start(message, self.run_options(config, 0, observers), thread.name)
+            return self._start(message, self.run_options(config, self._has_start(message), observers), thread.name)
         if message is not None and thread.has_tasks(row):
             row = thread.drop_tasks(row)
-        options = self.run_options(config, row.head + 1, observers)
+        options = self.run_options(config, row.head + 1 + (message is not None), observers)
         options.override = ("aggregators",)  # keys may have been added or removed since
         agents = AgentRun(options, begin_from_store(thread.store, row.id, options, takeover=False))
         try:
@@ -156,9 +156,9 @@ class GraphRuns:
         return AgentRun(options, begin_state(state, options, run_id=run_id))
 
     def _initial_state(self, message: Any, options: RunOptions) -> State:
-        graph, (_, update, goto) = self.graph, message
+        graph, update = self.graph, message[1]
         aggregates, inbox, vertices = dict(self._aggregates), {}, self._vertices.copy()
-        if goto or START in graph.branches:
+        if self._has_start(message):
             vertices[graph.ids[START]] = encode_vertex(Vertex(START, message))[1]
         else:
             for name, value in update.items():
@@ -168,6 +168,10 @@ class GraphRuns:
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])
         return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
+
+    def _has_start(self, message: Any) -> bool:
+        """Whether the input takes a superstep of its own, because it or a router chooses the first nodes."""
+        return bool(message[2]) or START in self.graph.branches
 
     def _read_input(self, given: Any) -> tuple[tuple[Any, ...], Any]:
         """Return the answers to questions, as a tuple of one or none, and the message to the start or None."""

@@ -2,7 +2,7 @@
 
 Messages to a node are None (an edge), the name of a source (of a join), ``[input]`` (of ``Send``) or a tuple whose first item
 says what the caller asks: ``("input", update, goto)`` at the start, ``("update", values)`` in place of a node's output, and
-``("hold",)``, which lets a node wait for the next superstep.
+``("drop",)``, which drops a task that waits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
 
-INPUT, UPDATE, HOLD = "input", "update", "hold"
+INPUT, UPDATE, DROP = "input", "update", "drop"
 IDLE = "__idle__"
 """The contribution of a task whose node has not run, because it waits for others."""
 Target = str | Send
@@ -145,11 +145,11 @@ class NodeRunner:
         if node is not None and is_triggered(context):
             return node, node.schema.make(self._read(context, node.schema.keys))
         vertex, messages = context.vertex_id, context.messages
+        if any(type(message) is tuple and message[0] in (UPDATE, DROP) for message in messages):
+            yield from self._obey(context, vertex, messages)
+            return None
         if vertex == START:
             yield from self._enter(context)
-            return None
-        if any(type(message) is tuple for message in messages):
-            yield from self._obey(context, vertex, messages)
             return None
         node = self._graph.nodes.get(node_of(vertex))
         if node is None:
@@ -181,18 +181,33 @@ class NodeRunner:
                 yield from self._follow(context, START, list(update.items()), [])
 
     def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:
-        """Do what the caller asks of a task instead of running its node."""
-        for kind, *data in [message for message in messages if type(message) is tuple]:
-            if kind == UPDATE:
-                yield from self._follow(context, node_of(vertex), list(data[0].items()), [])
+        """Do what the caller asks of a task instead of running its node.
+
+        Which sources of joins have ended is noted all the same. Complete joins and deferred nodes still wait, unless the caller
+        takes the place of their node.
+        """
+        others = [message for message in messages if type(message) is not tuple]
+        has_joins = vertex in self._graph.joins
+        if has_joins:
+            context.value = arrived(self._graph, vertex, context.value, others)
+        for message in messages:
+            if type(message) is tuple and message[0] == UPDATE:
+                if has_joins:
+                    self._clear_joins(context, vertex)
+                yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
                 return
-        self._send_again(context, vertex, [message for message in messages if type(message) is not tuple])
+        node = self._graph.nodes.get(vertex)
+        again = [None] if node is not None and node.defer and None in others else []
+        if has_joins:
+            ended = zip(context.value, self._graph.joins[vertex], strict=True)
+            again += [min(sources) for one, sources in ended if set(one) == sources]
+        self._send_again(context, vertex, again)
 
     def _send_again(self, context: Context, vertex: Any, messages: list[Any]) -> None:
         """Let a task wait for the next superstep."""
         for message in messages:
             context.send(vertex, message)
-        if self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
+        if messages and self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
             context.aggregate(BUSY, len(messages))
         context.contribute(IDLE, None)
 
