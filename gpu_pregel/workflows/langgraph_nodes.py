@@ -21,6 +21,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.runtime import Runtime
 
 from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.host.agents.encoded_context import recorded_answers
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.node_context import NodeContext
@@ -89,7 +90,7 @@ class LangGraphFunction:
         """Return the ``RunnableConfig`` of a call."""
         configurable = {
             **context.config,
-            keys.CONFIG_KEY_SCRATCHPAD: Scratchpad(context.answers),
+            keys.CONFIG_KEY_SCRATCHPAD: Scratchpad(recorded_answers(context._context)),
             keys.CONFIG_KEY_SEND: lambda _writes: None,
             keys.CONFIG_KEY_TASK_ID: context.key,
             keys.CONFIG_KEY_CHECKPOINT_NS: f"{context.node}:{context.key}",
@@ -154,9 +155,7 @@ class AsyncLangGraphRouter(_AsyncCall, LangGraphRouter):
 
 
 def _ask(context: NodeContext, error: GraphInterrupt) -> Any:
-    """Ask the question after those that have an answer."""
-    for _ in context.answers:
-        context.interrupt()
+    """Ask the question that ended the function: the one after those that have an answer."""
     questions = error.args[0]
     return context.interrupt(questions[0].value if questions else None)
 

@@ -337,14 +337,6 @@ class Context:
         raise AttemptInterrupt(asked)
 
     @property
-    def answers(self) -> list[Any]:
-        """The answers to this vertex's questions so far, for layers that ask in a way of their own."""
-        try:
-            return [decode(answer) for answer in self._task.answers]
-        except CodecError as error:
-            self._raise_unreadable("an answer", error)
-
-    @property
     def asked(self) -> bytes | None:
         """The payload of the interrupt that ended this attempt, even if its exception was caught."""
         return self._asked
