@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.commands import Interrupt as Interrupt
     from gpu_pregel.workflows.commands import Send as Send
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
+    from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -35,6 +36,7 @@ _HOMES = {
     "StateSnapshot": "snapshots",
     "add_messages": "reducers",
     "append": "reducers",
+    "from_langgraph": "langgraph_import",
     "increment": "reducers",
     "interrupt": "node_context",
     "last": "reducers",
