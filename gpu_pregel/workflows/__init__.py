@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.commands import Interrupt as Interrupt
     from gpu_pregel.workflows.commands import Send as Send
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
+    from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
     from gpu_pregel.workflows.message_graph import GraphResult as GraphResult
     from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
     from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
@@ -49,6 +50,7 @@ _HOMES = {
     "add_messages": "reducers",
     "aggregate_state_messages": "state_messages",
     "append": "reducers",
+    "from_langgraph": "langgraph_import",
     "increment": "reducers",
     "initial_state": "state_messages",
     "inject_initial_state": "state_messages",

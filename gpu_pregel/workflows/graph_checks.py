@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.workflows.commands import END, START
-from gpu_pregel.workflows.graph_spec import Branch
+from gpu_pregel.workflows.graph_spec import Router
 
 if TYPE_CHECKING:
     from gpu_pregel.workflows.state_graph import StateGraph
@@ -24,11 +24,11 @@ def check_graph(graph: StateGraph) -> None:
     for source, branches in graph.branches.items():
         if source not in known:
             raise ArgumentError(f"conditional edges lead from {source!r}, which is no node: {_list(graph.nodes)}")
-        for branch in branches:
-            for key, target in _routes(branch):
+        for router in branches:
+            for key, target in _routes(router):
                 if target not in known - {START} and target != END:
                     raise ArgumentError(
-                        f"the router {branch.name!r} of node {source!r} leads for {key!r} to {target!r}, which is no "
+                        f"the router {router.name!r} of node {source!r} leads for {key!r} to {target!r}, which is no "
                         f"node: {_list(graph.nodes)}"
                     )
     for node in graph.nodes.values():
@@ -39,7 +39,8 @@ def check_graph(graph: StateGraph) -> None:
                 )
     if START not in graph.edges and START not in graph.branches:
         raise ArgumentError("the graph has no entry: add an edge from START, or call set_entry_point")
-    _check_reached(graph)
+    if not graph._may_go_anywhere:
+        _check_reached(graph)
 
 
 def _check_reached(graph: StateGraph) -> None:
@@ -66,8 +67,8 @@ def reached_nodes(graph: StateGraph) -> set[str]:
     while found:
         name = found.pop()
         following = set(followers.get(name, ()))
-        for branch in graph.branches.get(name, ()):
-            following |= anywhere if branch.targets is None else set(branch.targets)
+        for router in graph.branches.get(name, ()):
+            following |= anywhere if router.targets is None else set(router.targets)
         if name != START:
             following |= set(graph.nodes[name].destinations)
             if not graph.nodes[name].destinations and name not in followers and name not in graph.branches:
@@ -89,9 +90,9 @@ def _edges(graph: StateGraph) -> Iterable[tuple[str, str]]:
                 yield source, target
 
 
-def _routes(branch: Branch) -> Iterable[tuple[object, str]]:
+def _routes(router: Router) -> Iterable[tuple[object, str]]:
     """Return what a router may return, as far as it is declared, and where that leads."""
-    return branch.routes.items() if branch.routes is not None else [(one, one) for one in branch.targets or ()]
+    return router.routes.items() if router.routes is not None else [(one, one) for one in router.targets or ()]
 
 
 def _list(names: Iterable[str]) -> str:

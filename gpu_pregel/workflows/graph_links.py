@@ -68,12 +68,12 @@ def _conditional_links(graph: GraphSpec, source: str) -> list[Link]:
     """Return the arrows of routers and commands of a node."""
     labels: dict[str, list[str]] = {}
     anywhere = False
-    for branch in graph.branches.get(source, ()):
-        for key, target in (branch.routes or {}).items():
+    for router in graph.branches.get(source, ()):
+        for key, target in (router.routes or {}).items():
             labels.setdefault(target, []).extend([] if key == target else [str(key)])
-        for target in branch.targets or ():
+        for target in router.targets or ():
             labels.setdefault(target, [])
-        anywhere = anywhere or branch.targets is None
+        anywhere = anywhere or router.targets is None
     if source in graph.nodes:
         for target in graph.nodes[source].destinations:
             labels.setdefault(target, [])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from gpu_pregel.errors import ArgumentError, EndNotReachedError
 from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.combiners import SuperstepFold
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import Id
@@ -22,7 +23,16 @@ from gpu_pregel.workflows.calls import open_run, thread_of
 from gpu_pregel.workflows.commands import END, START, Interrupt
 from gpu_pregel.workflows.compiled_graph import CompiledGraph, Config, Modes
 from gpu_pregel.workflows.graph_runs import GraphRuns
-from gpu_pregel.workflows.message_runner import END_ID, ERROR, NODE, OK, RESULT, AsyncMessageRunner, MessageRunner
+from gpu_pregel.workflows.message_runner import (
+    END_ID,
+    ERROR,
+    NODE,
+    OK,
+    RESULT,
+    AsyncMessageRunner,
+    MessageRunner,
+    sort_messages,
+)
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import writes_of
 from gpu_pregel.workflows.state_messages import ACTIVATED, INITIAL_STATE, inject_initial_state
@@ -109,7 +119,7 @@ class MessageRuns(GraphRuns):
     def run_options(self, config: Config | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
         """Return the options of a call: the start and the end take a superstep each."""
         options = super().run_options(config, begun, observers)
-        options.max_supersteps = begun + self.limit(config) + (1 if begun else 2)
+        options.max_supersteps = begun + self.limit(config) + 1
         return options
 
     def vertices(self) -> list[Vertex]:
@@ -140,15 +150,29 @@ class MessageRuns(GraphRuns):
                 "carry='shared'"
             )
         vertices = inject_initial_state(self.vertices(), self.initial_state(message[1]))
-        encoded = dict(map(encode_vertex, vertices))
+        encoded = dict(encode_vertex(replace(one, halted=one.id != START)) for one in vertices)
         return State(encoded, {}, dict(self._aggregates), "compute", {}, describe_options(options))
 
     def initial_state(self, update: Mapping[str, Any]) -> dict[str, Any]:
         """Return the state that the start sends on: the input, applied to what keys are at first."""
-        state = {name: channel.key.initial[0] for name, channel in self.graph.channels.items() if channel.key.initial}
+        state = {name: fold.key.initial[0] for name, fold in self.graph.folds.items() if fold.key.initial}
         for name, value in update.items():
-            state[name] = self.graph.channels[name].take((state[name],) if name in state else (), value)[0]
+            state[name] = self.graph.folds[name].take((state[name],) if name in state else (), value)[0]
         return state
+
+    def has_start(self, message: Any) -> bool:  # noqa: ARG002
+        """Whether a new run begins with a superstep of the start: always."""
+        return True
+
+    def due(self, state: State, active: Iterable[Id]) -> list[str]:
+        """Return the nodes that run in the next superstep, among the vertices that are active, in order."""
+        found = []
+        for encoded in sorted(active):
+            name, messages = decode(encoded), map(decode, state.inbox.get(encoded, ()))
+            joins = self.graph.joins.get(name)
+            if joins is None or sort_messages(joins, decode(bytes(state.vertices[encoded].value)), messages)[0]:
+                found.append(name)
+        return [name for name in found if name != END]
 
     def conclude(self, agents: AgentRun, config: Config | None = None) -> dict[str, Any]:
         """Return what the end keeps, or raise if no state has reached it."""

@@ -9,7 +9,7 @@ those of other sources.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
@@ -19,18 +19,7 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.node_runner import (
-    IDLE,
-    AsyncNodeRunner,
-    Call,
-    Calls,
-    NodeRunner,
-    ParentCommand,
-    destinations,
-    make_calls,
-    noted,
-    read_output,
-)
+from gpu_pregel.workflows.node_runner import AsyncNodeRunner, Call, Calls, NodeRunner, make_calls, noted
 from gpu_pregel.workflows.schemas import Writes
 from gpu_pregel.workflows.state_messages import (
     ACTIVATED,
@@ -42,6 +31,7 @@ from gpu_pregel.workflows.state_messages import (
     forked_message,
     merge_messages,
 )
+from gpu_pregel.workflows.task_messages import IDLE, ParentCommand, destinations, read_output
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
@@ -105,20 +95,12 @@ class MessageRunner(NodeRunner):
 
     def _read_messages(self, context: Context, name: str) -> Message | None:
         """Merge the states that have reached a vertex, or return None if it does not run now."""
-        messages = [one for one in context.messages if isinstance(one, dict) and STATE in one]
         joins = self._graph.joins.get(name)
-        if not messages or joins is None:
-            return merge_messages(messages, self._graph.channels)
-        waiting = [*context.value.get(WAITING, ()), *(one for one in messages if SOURCE in one)]
-        sources = {one[SOURCE] for one in waiting}
-        now = [one for one in messages if SOURCE not in one]
-        due = [one for one in joins if one <= sources]
-        if due or now:
-            now = [*waiting, *now]
-            later = frozenset().union(*(one for one in joins if one not in due))
-            waiting = [one for one in waiting if one[SOURCE] in later]
+        if joins is None:
+            return merge_messages(context.messages, self._graph.folds)
+        now, waiting = sort_messages(joins, context.value, context.messages)
         context.value = {**context.value, WAITING: waiting}
-        return merge_messages(now, self._graph.channels)
+        return merge_messages(now, self._graph.folds)
 
     # The node.
 
@@ -144,7 +126,7 @@ class MessageRunner(NodeRunner):
     def _pass_on(self, context: Context, name: str, message: Message, writes: Writes, targets: list[Any]) -> Calls:
         """Store the new state as the result, and send it along the edges."""
         graph = self._graph
-        message = changed_message(message, context.superstep, name, writes, graph.channels)
+        message = changed_message(message, context.superstep, name, writes, graph.folds)
         state = message[STATE]
         context.value = {**context.value, RESULT: (OK, state)}
         targets = [*targets, *graph.edges.get(name, ()), *([END] if name in graph.ends else [])]
@@ -164,15 +146,15 @@ class MessageRunner(NodeRunner):
     def _routed(self, name: str, state: dict[str, Any]) -> Generator[Call, Any, list[Any]]:
         """Return where the routers of a node lead."""
         graph, found = self._graph, []
-        for branch in graph.branches.get(name, ()):
-            copied = decode(encode(state))  # routers may modify it
-            given = graph.schema.make({key: copied[key] for key in graph.schema.keys if key in copied})
-            arguments = (given, CURRENT.get()) if branch.takes_context else (given,)
+        for router in graph.branches.get(name, ()):
+            schema, copied = router.schema or graph.schema, decode(encode(state))  # routers may modify it
+            given = schema.make({key: copied[key] for key in schema.keys if key in copied})
+            arguments = (given, CURRENT.get()) if router.takes_context else (given,)
             try:
-                result = yield Call(branch.router, arguments, branch.is_async)
+                result = yield Call(router.function, arguments, router.is_async)
             except Exception as error:
-                raise noted(error, f"raised by the router {branch.name!r} of node {name!r}") from None
-            found += destinations(name, branch, result)
+                raise noted(error, f"raised by the router {router.name!r} of node {name!r}") from None
+            found += destinations(name, router, result)
         return found
 
     def _checked(self, name: str, target: Any) -> str:
@@ -189,7 +171,7 @@ class MessageRunner(NodeRunner):
     def _keep(self, context: Context, message: Message) -> None:
         """Merge what reaches the end with what has reached it before, and keep it as the result."""
         before = context.value.get(MERGED)
-        message = merge_messages([*([] if before is None else [before]), message], self._graph.channels) or message
+        message = merge_messages([*([] if before is None else [before]), message], self._graph.folds) or message
         context.value = {**context.value, RESULT: (OK, message[STATE]), MERGED: message}
         for name, value in message[STATE].items():
             context.contribute(name, (value,))
@@ -200,6 +182,20 @@ class AsyncMessageRunner(MessageRunner, AsyncNodeRunner):
     """Computes the vertices of a graph some of whose functions are coroutine functions; the others run on threads."""
 
     __call__ = AsyncNodeRunner.__call__  # type: ignore[assignment]
+
+
+def sort_messages(
+    joins: Iterable[frozenset[str]], value: Mapping[str, Any], messages: Iterable[Any]
+) -> tuple[list[Message], list[Message]]:
+    """Return the messages that a node with joins takes now, none if it does not run, and those that wait for others."""
+    states = [one for one in messages if isinstance(one, dict) and STATE in one]
+    waiting = [*value.get(WAITING, ()), *(one for one in states if SOURCE in one)]
+    now, sources = [one for one in states if SOURCE not in one], {one[SOURCE] for one in waiting}
+    complete = [one for one in joins if one <= sources]
+    if not complete and not now:
+        return [], waiting
+    later = frozenset().union(*(one for one in joins if one not in complete))
+    return [*waiting, *now], [one for one in waiting if one[SOURCE] in later]
 
 
 def _read_start(context: Context) -> Message | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.partition_options import is_async
@@ -16,12 +16,13 @@ from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
 from gpu_pregel.workflows.graph_checks import check_carried, check_graph
 from gpu_pregel.workflows.graph_runs import CompileOptions
-from gpu_pregel.workflows.graph_spec import Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
 from gpu_pregel.workflows.schemas import Key, Schema
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.workflows.message_graph import MessagePassingGraph
 
 Node = Callable[..., Any]
 
@@ -29,8 +30,8 @@ Node = Callable[..., Any]
 class StateGraph:
     """A graph of nodes, functions that read a shared state and return updates of it.
 
-    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state that the
-    last superstep left; their updates are applied together.
+    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state
+    that the last superstep left; their updates are applied together.
 
     Parameters
     ----------
@@ -64,7 +65,9 @@ class StateGraph:
         self.nodes: dict[str, NodeSpec] = {}
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
-        self.branches: dict[str, list[Branch]] = {}
+        self.branches: dict[str, list[Router]] = {}
+        self._may_go_anywhere = False
+        """Whether nodes may go to others that they have not declared, as in LangGraph."""
 
     def _schema(self, cls: Any) -> Schema:
         """Return the schema of a class, whose keys become keys of the state."""
@@ -225,9 +228,9 @@ class StateGraph:
         ----------
         source : str
         router : callable
-            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns the
-            name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of names.
-            An annotation like ``-> Literal["a", "b"]`` says where it may lead.
+            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns
+            the name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of
+            names. An annotation like ``-> Literal["a", "b"]`` says where it may lead.
         routes : mapping from results to names, or sequence of names, optional
 
         Returns
@@ -242,9 +245,9 @@ class StateGraph:
         name = _name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
-        targets = router_targets(router) if routes is None else tuple(dict.fromkeys(routes.values()))
-        branch = Branch(router, name, routes, _takes_context(router, f"router {name!r}"), is_async(router), targets)
-        self.branches.setdefault(source, []).append(branch)
+        takes_context, declared = _takes_context(router, f"router {name!r}"), router_targets(router)
+        made = Router(router, name, routes, takes_context, is_async(router), declared=declared)
+        self.branches.setdefault(source, []).append(made)
         return self
 
     def add_sequence(self, nodes: Iterable[Node | tuple[str, Node]]) -> Self:
@@ -274,6 +277,23 @@ class StateGraph:
         """End after a node: an edge to ``END``."""
         return self.add_edge(node, END)
 
+    @overload
+    def compile(self, *, carry: Literal["messages"], **options: Any) -> MessagePassingGraph: ...
+    @overload
+    def compile(
+        self,
+        *,
+        carry: Literal["shared"] = "shared",
+        store: Store | None = None,
+        workers: int = 0,
+        threads: int | None = None,
+        retry: RetryPolicy | None = None,
+        max_supersteps: int = 100,
+        interrupt_before: Sequence[str] | str = (),
+        interrupt_after: Sequence[str] | str = (),
+        durability: str = "machine",
+        name: str = "graph",
+    ) -> CompiledGraph: ...
     def compile(
         self,
         *,
@@ -296,8 +316,8 @@ class StateGraph:
             How the state gets from node to node: all share one, or it travels in the messages along the edges; see
             :class:`MessagePassingGraph`.
         store : SQLiteStore, PostgresStore or MemoryStore, optional
-            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be continued, after a
-            crash too. Questions need one.
+            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be
+            continued, after a crash too. Questions need one.
         workers : int, default 0
             Number of worker processes, in which nodes can be ended. With 0, nodes run in this process.
         threads : int, default 32

@@ -16,8 +16,8 @@ from typing import Annotated, Any, TypedDict
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.vertices import Vertex
-from gpu_pregel.workflows.channels import Channel, conflict
 from gpu_pregel.workflows.commands import START
+from gpu_pregel.workflows.key_folds import KeyFold, conflict
 from gpu_pregel.workflows.reducers import add_messages, append, increment, merge
 from gpu_pregel.workflows.schemas import Schema, Writes, writes_of
 
@@ -97,12 +97,12 @@ def aggregate_state_messages(messages: Sequence[Any], state: Any = GraphState) -
     {'scratchpad': ['a', 'b'], 'iteration': 1}
     >>> aggregate_state_messages([])
     """
-    channels = {name: Channel(key) for name, key in Schema(state).keys.items()}
-    found = merge_messages(messages, channels)
+    folds = {name: KeyFold(key) for name, key in Schema(state).keys.items()}
+    found = merge_messages(messages, folds)
     return None if found is None else found[STATE]
 
 
-def merge_messages(messages: Iterable[Any], channels: Mapping[str, Channel]) -> Message | None:
+def merge_messages(messages: Iterable[Any], folds: Mapping[str, KeyFold]) -> Message | None:
     """Return one message in place of several, or None if none has a state."""
     found = [one for one in messages if isinstance(one, dict) and STATE in one]
     if not found:
@@ -112,19 +112,17 @@ def merge_messages(messages: Iterable[Any], channels: Mapping[str, Channel]) -> 
     if all(BASE in one for one in found):
         updates = {(superstep, node): writes for one in found for superstep, node, writes in one[UPDATES]}
         log = [(*key, updates[key]) for key in sorted(updates)]
-        return {STATE: _replay(found[0][BASE], log, channels), BASE: found[0][BASE], UPDATES: log}
+        return {STATE: _replay(found[0][BASE], log, folds), BASE: found[0][BASE], UPDATES: log}
     state = decode(encode(found[0][STATE]))
     for one in found[1:]:
         for name, value in one[STATE].items():
             if name not in state or encode(state[name]) != encode(value):
                 before = (state[name],) if name in state else ()
-                state[name] = channels[name].take(before, value)[0] if name in channels else value
+                state[name] = folds[name].take(before, value)[0] if name in folds else value
     return {STATE: state}
 
 
-def _replay(
-    base: dict[str, Any], log: list[tuple[int, str, Writes]], channels: Mapping[str, Channel]
-) -> dict[str, Any]:
+def _replay(base: dict[str, Any], log: list[tuple[int, str, Writes]], folds: Mapping[str, KeyFold]) -> dict[str, Any]:
     """Return the state after the updates since the fork."""
     state: dict[str, Any]
     state, log = decode(encode((base, log)))  # reducers may modify what they are given
@@ -134,27 +132,27 @@ def _replay(
             for name, update in writes:
                 written.setdefault(name, []).append((node, update))
         for name, updates in written.items():
-            apply_updates(state, name, updates, channels)
+            apply_updates(state, name, updates, folds)
     return state
 
 
 def apply_updates(
-    state: dict[str, Any], name: str, updates: Sequence[tuple[str, Any]], channels: Mapping[str, Channel]
+    state: dict[str, Any], name: str, updates: Sequence[tuple[str, Any]], folds: Mapping[str, KeyFold]
 ) -> None:
     """Apply the updates of a key in a superstep, each with the node that made it, to a state."""
-    channel = channels.get(name)
-    if channel is None:
-        raise ArgumentError(f"a state has the key {name!r}, which the graph does not have: {', '.join(channels)}")
-    if channel.key.reducer is None and len(updates) > 1:
+    fold = folds.get(name)
+    if fold is None:
+        raise ArgumentError(f"a state has the key {name!r}, which the graph does not have: {', '.join(folds)}")
+    if fold.key.reducer is None and len(updates) > 1:
         raise conflict(name, [node for node, _ in updates])
     value: tuple[Any, ...] = (state[name],) if name in state else ()
     for _, update in updates:
-        value = channel.take(value, update)
+        value = fold.take(value, update)
     state[name] = value[0]
 
 
 def changed_message(
-    message: Message, superstep: int, node: str, writes: Writes, channels: Mapping[str, Channel]
+    message: Message, superstep: int, node: str, writes: Writes, folds: Mapping[str, KeyFold]
 ) -> Message:
     """Return the message with the updates of a node."""
     writes, copies = decode(encode(writes)), decode(encode(writes))
@@ -163,7 +161,7 @@ def changed_message(
         written.setdefault(name, []).append((node, update))
     state = dict(message[STATE])
     for name, updates in written.items():
-        apply_updates(state, name, updates, channels)
+        apply_updates(state, name, updates, folds)
     if BASE not in message:
         return {**message, STATE: state}
     return {**message, STATE: state, UPDATES: [*message[UPDATES], (superstep, node, writes)]}

@@ -1,7 +1,7 @@
 """Graphs as nodes of other graphs: each task of such a node is a run of its own.
 
-With a store, the run of a task in superstep 3 of run "thread" is named ``"thread|task|3"``, so that what it has done is not done
-again when the task is tried again.
+With a store, the run of a task in superstep 3 of run "thread" is named ``"thread|task|3"``, so that what it has done is
+not done again when the task is tried again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.graph_spec import PARENT
 from gpu_pregel.workflows.node_context import NodeContext
-from gpu_pregel.workflows.node_runner import INPUT
 from gpu_pregel.workflows.questions import answers_by_task, open_questions, pack_nested
+from gpu_pregel.workflows.task_messages import INPUT
 
 if TYPE_CHECKING:
     from gpu_pregel.workflows.compiled_graph import CompiledGraph
@@ -64,7 +64,7 @@ class Subgraph:
 class AsyncSubgraph(Subgraph):
     """A node that runs a graph with ``async`` nodes."""
 
-    async def __call__(self, state: Any, context: NodeContext) -> Any:  # type: ignore[override]
+    async def __call__(self, state: Any, context: NodeContext) -> Any:
         """Run the graph on the running event loop."""
         from gpu_pregel.host.agents.async_driver import AsyncDriver
 
@@ -102,7 +102,8 @@ class NestedRun:
                 agents = runs.reopen(row, runs.run_options(config, row.head + 1, observers))
                 runs.continue_held(agents)
                 return agents
-        return runs.start((INPUT, self._input(state), []), runs.run_options(config, 0, observers), run_id)
+        message = (INPUT, self._input(state), [])
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), run_id)
 
     def _input(self, state: Any) -> dict[str, Any]:
         """Return the values of the keys that the graph takes."""

@@ -16,10 +16,11 @@ from gpu_pregel.workflows.schemas import Key
 from gpu_pregel.workflows.tasks import writer_order
 
 
-class Channel(SuperstepFold):
+class KeyFold(SuperstepFold):
     """The fold of a key.
 
-    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of sending.
+    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of
+    sending.
     """
 
     def __init__(self, key: Key) -> None:
@@ -68,7 +69,8 @@ class FirstUpdate(SuperstepFold):
 def conflict(key: str, tasks: Sequence[str]) -> ArgumentError:
     """Return the error for several updates of a key that has no reducer, given the tasks that made them."""
     writers = sorted(set(tasks), key=writer_order)
+    how = "in the same superstep" if len(writers) > 1 else "twice"
     return ArgumentError(
-        f"{' and '.join(map(repr, writers))} wrote key {key!r} {'in the same superstep' if len(writers) > 1 else 'twice'}, "
-        f"and it has no reducer: declare one, as in Annotated[list, append], or write it once"
+        f"{' and '.join(map(repr, writers))} wrote key {key!r} {how}, and it has no reducer: declare one, as in "
+        f"Annotated[list, append], or write it once"
     )
