@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import Router
 
@@ -41,6 +41,18 @@ def check_graph(graph: StateGraph) -> None:
         raise ArgumentError("the graph has no entry: add an edge from START, or call set_entry_point")
     if not graph._may_go_anywhere:
         _check_reached(graph)
+
+
+def check_names(argument: str, names: Sequence[str] | str, nodes: Iterable[str]) -> frozenset[str]:
+    """Return the names of nodes that a caller has passed; "*" is all."""
+    if names == "*":
+        return frozenset(nodes)
+    if isinstance(names, str):
+        raise ArgumentTypeError(f"{argument} must be a sequence of names or '*', not {names!r}")
+    for one in names:
+        if one not in nodes:
+            raise ArgumentError(f"{argument} names {one!r}, which is no node: {_list(nodes)}")
+    return frozenset(names)
 
 
 def _check_reached(graph: StateGraph) -> None:

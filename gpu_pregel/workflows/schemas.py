@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, is_typeddict
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.workflows.type_hints import resolved_hints
 
 Reducer = Callable[[Any, Any], Any]
 Writes = list[tuple[str, Any]]
@@ -51,7 +52,7 @@ class Schema:
         if not (self._is_dict or self._is_model or (isinstance(cls, type) and dataclasses.is_dataclass(cls))):
             raise ArgumentTypeError(f"a state must be a TypedDict, a dataclass or a pydantic model, not {cls!r:.200}")
         try:
-            hints = get_type_hints(cls, include_extras=True)
+            hints = resolved_hints(cls)
         except NameError as error:
             raise ArgumentError(
                 f"the annotations of {cls.__name__} cannot be resolved ({error}): define the types that they name in "

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
-from gpu_pregel.workflows.annotations import command_targets, hints_of, router_targets
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
-from gpu_pregel.workflows.graph_checks import check_carried, check_graph
+from gpu_pregel.workflows.graph_checks import check_carried, check_graph, check_names
 from gpu_pregel.workflows.graph_runs import CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
 from gpu_pregel.workflows.schemas import Key, Schema
+from gpu_pregel.workflows.signatures import command_targets, first_annotation, name_of, router_targets, takes_context
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
@@ -127,13 +125,13 @@ class StateGraph:
             This graph.
         """
         if not isinstance(node, str):
-            function, node = node, _name_of(node)
+            function, node = node, name_of(node)
         self._check_name(node)
         if isinstance(function, CompiledGraph):
             function = as_node(function, node)
         if not callable(function):
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
-        takes_context = _takes_context(function, f"node {node!r}")
+        with_context = takes_context(function, f"node {node!r}")
         if retry is not None and not isinstance(retry, RetryPolicy):
             raise ArgumentTypeError(f"retry of node {node!r} must be a RetryPolicy, not {retry!r:.200}")
         if error_handler is not None and not callable(error_handler):
@@ -144,7 +142,7 @@ class StateGraph:
             name=node,
             function=function,
             schema=self._schema(input) if input is not None else self._input_of(function),
-            takes_context=takes_context,
+            takes_context=with_context,
             is_async=is_async(function),
             is_graph=isinstance(function, Subgraph),
             retry=retry,
@@ -168,12 +166,7 @@ class StateGraph:
 
     def _input_of(self, function: Node) -> Schema:
         """Return the schema of a function's first parameter, or that of the graph."""
-        hints = hints_of(function)
-        try:
-            names = list(inspect.signature(function).parameters)
-        except (TypeError, ValueError):
-            return self.schema
-        hint = hints.get(names[0]) if names else None
+        hint = first_annotation(function)
         if hint is None or hint is self.schema.cls:
             return self.schema
         try:
@@ -242,11 +235,11 @@ class StateGraph:
             raise ArgumentTypeError(f"the router of node {source!r} must be a function of (state), not {router!r:.200}")
         if routes is not None and not isinstance(routes, Mapping):
             routes = {name: name for name in routes}
-        name = _name_of(router)
+        name = name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
-        takes_context, declared = _takes_context(router, f"router {name!r}"), router_targets(router)
-        made = Router(router, name, routes, takes_context, is_async(router), declared=declared)
+        with_context, declared = takes_context(router, f"router {name!r}"), router_targets(router)
+        made = Router(router, name, routes, with_context, is_async(router), declared=declared)
         self.branches.setdefault(source, []).append(made)
         return self
 
@@ -260,7 +253,7 @@ class StateGraph:
         """
         before = None
         for one in nodes:
-            name, function = one if isinstance(one, tuple) else (_name_of(one), one)
+            name, function = one if isinstance(one, tuple) else (name_of(one), one)
             self.add_node(name, function)
             if before is not None:
                 self.add_edge(before, name)
@@ -278,7 +271,20 @@ class StateGraph:
         return self.add_edge(node, END)
 
     @overload
-    def compile(self, *, carry: Literal["messages"], **options: Any) -> MessagePassingGraph: ...
+    def compile(
+        self,
+        *,
+        carry: Literal["messages"],
+        store: Store | None = None,
+        workers: int = 0,
+        threads: int | None = None,
+        retry: RetryPolicy | None = None,
+        max_supersteps: int = 100,
+        interrupt_before: Sequence[str] | str = (),
+        interrupt_after: Sequence[str] | str = (),
+        durability: str = "machine",
+        name: str = "graph",
+    ) -> MessagePassingGraph: ...
     @overload
     def compile(
         self,
@@ -350,8 +356,8 @@ class StateGraph:
             threads=threads,
             retry=retry,
             max_supersteps=max_supersteps,
-            interrupt_before=self._names("interrupt_before", interrupt_before),
-            interrupt_after=self._names("interrupt_after", interrupt_after),
+            interrupt_before=check_names("interrupt_before", interrupt_before, self.nodes),
+            interrupt_after=check_names("interrupt_after", interrupt_after, self.nodes),
             durability=durability,
             name=name,
         )
@@ -388,34 +394,3 @@ class StateGraph:
         from gpu_pregel.workflows.drawing import draw_svg
 
         return draw_svg(self.spec())
-
-    def _names(self, argument: str, names: Sequence[str] | str) -> frozenset[str]:
-        """Return the names of nodes that a caller has passed."""
-        if names == "*":
-            return frozenset(self.nodes)
-        if isinstance(names, str):
-            raise ArgumentTypeError(f"{argument} must be a sequence of names or '*', not {names!r}")
-        for one in names:
-            if one not in self.nodes:
-                raise ArgumentError(f"{argument} names {one!r}, which is no node: {', '.join(map(repr, self.nodes))}")
-        return frozenset(names)
-
-
-def _name_of(function: Any) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return str(getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__)
-
-
-def _takes_context(function: Callable[..., Any], role: str) -> bool:
-    """Whether a function has a second parameter without default."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    required = [one for one in positional if one.default is one.empty]
-    several = any(one.kind is one.VAR_POSITIONAL for one in parameters)
-    if len(required) > 2 or (not positional and not several):
-        raise ArgumentTypeError(f"{role} must be a function of (state) or (state, context), not of {len(required)}")
-    return len(required) == 2

@@ -209,7 +209,7 @@ def test_coroutine_functions_and_ordinary_ones() -> None:
 
     app = built([(START, "a"), (START, "b"), ("b", END), ("a", "c"), ("c", END)], a=later, b=fail, c=log("c"))
     found = app.compile(carry="messages").run({})
-    assert (found.state["log"], found.nodes["b"].error) == (["later", "c"], "KeyError: 'no'")
+    assert (found.state, found.nodes["b"].error) == ({"log": ["later", "c"], "total": 0}, "KeyError: 'no'")
 
 
 def test_an_error_handler_takes_the_last_error() -> None:
@@ -254,7 +254,7 @@ def test_errors_of_nodes_are_their_results(name: str) -> None:
     app = built([(START, "a"), (START, "b"), ("a", END), ("b", END)], a=function, b=log("b")).compile(carry="messages")
     found = app.run({})
     assert (found.status, found.state) == ("partial", {"log": ["b"], "total": 0})
-    assert re.match(message, found.nodes["a"].error)
+    assert re.match(message, str(found.nodes["a"].error))
     assert found.nodes["a"].state is None
 
 
@@ -265,13 +265,13 @@ def test_errors_of_routers_name_router_and_node() -> None:
     graph = built([(START, "a")], a=log("a")).add_conditional_edges("a", route, [END])
     found = graph.compile(carry="messages").run({})
     assert found.nodes["a"].error == "LookupError: which?"
-    assert "raised by the router 'route' of node 'a'" in found.nodes["a"].traceback
+    assert "raised by the router 'route' of node 'a'" in str(found.nodes["a"].traceback)
 
 
 def test_the_death_of_a_worker_is_the_result_of_its_node() -> None:
     graph = built([(START, "a"), (START, "b"), ("a", END), ("b", END)], a=lambda state: os._exit(3), b=log("b"))
     found = graph.compile(carry="messages", workers=1).run({})
-    assert (found.status, found.nodes["a"].status, found.state["log"]) == ("partial", "error", ["b"])
+    assert (found.status, found.nodes["a"].status, found.state) == ("partial", "error", {"log": ["b"], "total": 0})
 
 
 # Runs.
@@ -297,7 +297,7 @@ def test_a_thread_asks_and_continues() -> None:
     assert app.get_state(config).next == ("b",)
     assert app.invoke(Command(resume=3), config) == {"log": ["in", "a"], "total": 0, "x": 3}
     assert app.get_state(config).values == {"log": ["in", "a"], "total": 0, "x": 3}
-    assert app.get_result(config).nodes["b"].state["x"] == 3
+    assert app.get_result(config).nodes["b"].state == {"log": ["in", "a"], "total": 0, "x": 3}
     with pytest.raises(ArgumentError, match="thread '1' has its input, and the start runs in superstep 0 only"):
         app.invoke({}, config)
 

@@ -1,24 +1,34 @@
-"""What the annotations of nodes and routers say: the class of the state that they take, and where they lead."""
+"""What the signatures of nodes and routers say: their names, parameters, the class of their state, where they lead."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
+from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.workflows.commands import Command
+from gpu_pregel.workflows.type_hints import resolved_hints
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations of a function or callable object; none if they cannot be resolved."""
     while isinstance(function, partial):
         function = function.func
-    target = function if inspect.isroutine(function) else type(function).__call__
     try:
-        return get_type_hints(target)
+        return resolved_hints(function if inspect.isroutine(function) else type(function).__call__)
     except (AttributeError, NameError, TypeError):
         return {}
+
+
+def first_annotation(function: Callable[..., Any]) -> Any:
+    """Return the annotation of the first parameter, or None."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+    return hints_of(function).get(names[0]) if names else None
 
 
 def router_targets(router: Callable[..., Any]) -> tuple[str, ...] | None:
@@ -55,3 +65,24 @@ def _names(hint: Any) -> tuple[str, ...] | None:
             return None
         found += names
     return tuple(dict.fromkeys(found))
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function or callable object."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__)
+
+
+def takes_context(function: Callable[..., Any], role: str) -> bool:
+    """Whether a function has a second parameter without default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    required = [one for one in positional if one.default is one.empty]
+    several = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    if len(required) > 2 or (not positional and not several):
+        raise ArgumentTypeError(f"{role} must be a function of (state) or (state, context), not of {len(required)}")
+    return len(required) == 2
