@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.workflows.commands import END, START
@@ -53,6 +53,40 @@ def check_names(argument: str, names: Sequence[str] | str, nodes: Iterable[str])
         if one not in nodes:
             raise ArgumentError(f"{argument} names {one!r}, which is no node: {_list(nodes)}")
     return frozenset(names)
+
+
+def check_metadata(node: str, metadata: object) -> dict[str, Any]:
+    """Return the metadata of a node."""
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise ArgumentTypeError(f"metadata of node {node!r} must be a mapping, not {metadata!r:.200}")
+    return dict(metadata or {})
+
+
+def check_join(sources: object) -> list[str]:
+    """Return the names of the nodes that a join waits for."""
+    if not isinstance(sources, Iterable):
+        raise ArgumentTypeError(
+            f"the source of an edge must be the name of a node, or a list of them, not {sources!r:.200}"
+        )
+    names = list(sources)
+    if not names or not all(isinstance(one, str) and one not in (START, END) for one in names):
+        raise ArgumentError(f"a join needs the names of the nodes to wait for, not {names!r:.200}")
+    return names
+
+
+def check_routes(source: str, routes: object) -> dict[Hashable, str] | None:
+    """Return where each result of a router leads, if it is declared."""
+    if routes is None:
+        return None
+    if isinstance(routes, str) or not isinstance(routes, Iterable):
+        raise ArgumentTypeError(
+            f"routes of node {source!r} must be a mapping to names, or a sequence of names, not {routes!r:.200}"
+        )
+    pairs = list(routes.items() if isinstance(routes, Mapping) else ((one, one) for one in routes))
+    for _, target in pairs:
+        if not isinstance(target, str):
+            raise ArgumentTypeError(f"routes of node {source!r} must lead to names of nodes, not to {target!r:.200}")
+    return dict(pairs)
 
 
 def _check_reached(graph: StateGraph) -> None:

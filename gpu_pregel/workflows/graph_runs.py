@@ -229,7 +229,7 @@ class GraphRuns:
         if status == "failed":
             raise AgentsFailedError(agents.result())
         if status == "max_supersteps":
-            raise SuperstepLimitError(self.limit(config), agents.result())
+            raise SuperstepLimitError(self.limit(config), agents.result(), list(dict.fromkeys(self.waiting(agents))))
         if agents._master.is_stopping:
             raise KeyboardInterrupt
         output = self.values(agents._policy.state.aggregates, self.graph.output)

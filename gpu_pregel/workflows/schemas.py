@@ -141,6 +141,10 @@ def writes_of(update: Any, keys: Mapping[str, Key], source: str) -> Writes:
         ]
     if dataclasses.is_dataclass(update) and not isinstance(update, type):
         named = {field.name: getattr(update, field.name) for field in dataclasses.fields(update)}
+        if named.keys().isdisjoint(keys):
+            raise ArgumentError(
+                f"{source} gave a {type(update).__name__}, which has no key of the state: {', '.join(keys)}"
+            )
         return [(name, value) for name, value in named.items() if name in keys and value is not None]
     raise ArgumentTypeError(
         f"{source} must give a dict of updates, a state, a Command or None, not {update!r:.200} of type "

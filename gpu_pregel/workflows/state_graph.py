@@ -11,7 +11,14 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
-from gpu_pregel.workflows.graph_checks import check_carried, check_graph, check_names
+from gpu_pregel.workflows.graph_checks import (
+    check_carried,
+    check_graph,
+    check_join,
+    check_metadata,
+    check_names,
+    check_routes,
+)
 from gpu_pregel.workflows.graph_runs import CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
 from gpu_pregel.workflows.schemas import Key, Schema
@@ -150,7 +157,7 @@ class StateGraph:
             error_handler=error_handler,
             defer=check_flag("defer", defer),
             destinations=tuple(destinations) or command_targets(function),
-            metadata=dict(metadata or {}),
+            metadata=check_metadata(node, metadata),
         )
         return self
 
@@ -199,9 +206,7 @@ class StateGraph:
         if isinstance(source, str):
             self.edges.setdefault(source, {})[target] = None
             return self
-        sources = list(source)
-        if not sources or not all(isinstance(one, str) and one not in (START, END) for one in sources):
-            raise ArgumentError(f"a join needs the names of the nodes to wait for, not {sources!r:.200}")
+        sources = check_join(source)
         if target == END:
             for one in sources:
                 self.edges.setdefault(one, {})[END] = None
@@ -233,8 +238,7 @@ class StateGraph:
         """
         if not callable(router):
             raise ArgumentTypeError(f"the router of node {source!r} must be a function of (state), not {router!r:.200}")
-        if routes is not None and not isinstance(routes, Mapping):
-            routes = {name: name for name in routes}
+        routes = check_routes(source, routes)
         name = name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
