@@ -28,6 +28,8 @@ from gpu_pregel.host.agents.workers.transport import (
 _GROW_SECONDS = 0.0002
 """How long tasks wait for the threads that are computing before others join them. Several cheap tasks are then computed
 by one thread, as each that joins takes as long as a few of them."""
+_LISTEN = 0.1
+"""Seconds after which the main thread looks for a signal that another thread has received while it waited."""
 _MOST_KNOWN = 1 << 16
 _QUICK = 0.001
 """Seconds for which an attempt may keep the thread of the master from its other duties."""
@@ -116,7 +118,7 @@ class ThreadTransport(InProcessTransport):
                 pause = self._pause(until)
                 if pause == 0:
                     break
-                self._called.acquire(timeout=-1 if pause is None else pause)
+                self._called.acquire(timeout=_LISTEN if pause is None else min(pause, _LISTEN))
         finally:
             self._is_asleep = False
 
