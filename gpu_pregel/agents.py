@@ -23,6 +23,7 @@ from gpu_pregel.host.agents.stored_runs import (
     start_or_resume,
     state_at,
 )
+from gpu_pregel.host.agents.superstep_state import SuperstepState, VertexProgress
 from gpu_pregel.host.agents.supervisor import serve
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
@@ -39,9 +40,11 @@ __all__ = [
     "OpenTelemetryObserver",
     "ProgressObserver",
     "RetryPolicy",
+    "SuperstepState",
     "TopK",
     "Vertex",
     "VertexFailure",
+    "VertexProgress",
     "answer",
     "aresume",
     "arun",

@@ -36,10 +36,11 @@ from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 if TYPE_CHECKING:
     from gpu_pregel.host.superstep.stored_arrays import BlockChange
 
-SCHEMA = 4
+SCHEMA = 5
 """The version of these formats; since version 3, records may have the difference between two values, and since
-version 4, failures may have the time of the next attempt, states have timers, and are encoded in slices."""
-READABLE_SCHEMAS = (2, 3, 4)
+version 4, failures may have the time of the next attempt, states have timers, and are encoded in slices; since
+version 5, failures in states have the number of attempts and the input value."""
+READABLE_SCHEMAS = (2, 3, 4, 5)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 880
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
@@ -326,7 +327,7 @@ class SavedSuperstep:
             segment.receive(state)
             segment.replay(ledger)
         records: Records = sorted(ledger.records.items())
-        state.failed.update(ledger.failures(self.failed))
+        state.failed.update(ledger.failures(state.vertices, self.failed))
         changed = state.computed(records, self.failed)
         state.timers = timers_after(state.timers, records, self.removed)
         state.vertices.update(changed)
