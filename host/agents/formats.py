@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 SCHEMA = 5
 """The version of these formats; since version 3, records may have the difference between two values, and since
 version 4, failures may have the time of the next attempt, states have timers, and are encoded in slices; since
-version 5, failures in states have the number of attempts and the input value."""
+version 5, failures in states have the number of attempts and the input value, and
+``retry`` may be a function."""
 READABLE_SCHEMAS = (2, 3, 4, 5)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 880

@@ -7,7 +7,7 @@ completes at its first attempt, as most do, has only a record and no entry.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpu_pregel.host.agents.records import FailedVertex, Failure, Id, Outcome, Record, TaskFields, VertexData
 
@@ -257,12 +257,12 @@ class Ledger:
         self.records.pop(vertex, None)  # it could not be folded
         entry.status, entry.attempts, entry.failure = "pending" if again else "failed", attempts, failure
 
-    def apply_attempts(self, most: int) -> list[Id]:
-        """Apply the maximum number of attempts of this run to restored failures; return the vertices that now fail."""
+    def apply_attempts(self, most: Callable[[Id], int]) -> list[Id]:
+        """Apply the maximum number of attempts of each vertex to restored failures; return those that now fail."""
         given_up = []
         for vertex, entry in self._entries.items():
             if entry.failure is not None and entry.status in ("failed", "pending"):
-                is_final = not entry.failure.retryable or entry.attempts >= most
+                is_final = not entry.failure.retryable or entry.attempts >= most(vertex)
                 if is_final and entry.status == "pending":
                     given_up.append(vertex)
                 entry.status = "failed" if is_final else "pending"

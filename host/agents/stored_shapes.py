@@ -103,7 +103,7 @@ _AGGREGATES, _TIMERS = _dict_of(_STR, _BYTES), _dict_of(_BYTES, _NUMBER)
 _FUNCTION = _row(_is("function"), _STR, _list_of(_INT), _BYTES)
 _OPTION = _one_of(_of(type(None), bool, int, float, str), _FUNCTION, _row(_is("TopK"), _INT))
 _OPTIONS = {
-    "retry": _row(_INT, _list_of(_STR), _NUMBER, _NUMBER, _NUMBER, _NUMBER),
+    "retry": _one_of(_row(_INT, _list_of(_STR), _NUMBER, _NUMBER, _NUMBER, _NUMBER), _FUNCTION),
     "aggregators": _dict_of(_STR, _row(_OPTION, _BYTES, _BOOL)),
 }
 _REQUEST = _one_of(
