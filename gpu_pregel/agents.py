@@ -24,6 +24,7 @@ from gpu_pregel.host.agents.stored_runs import (
     start_or_resume,
     state_at,
 )
+from gpu_pregel.host.agents.superstep_state import SuperstepState, VertexProgress
 from gpu_pregel.host.agents.supervisor import serve
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
@@ -68,9 +69,11 @@ __all__ = [
     "Send",
     "StateGraph",
     "StateSnapshot",
+    "SuperstepState",
     "TopK",
     "Vertex",
     "VertexFailure",
+    "VertexProgress",
     "add_messages",
     "answer",
     "append",

@@ -17,6 +17,7 @@ from gpu_pregel.host.agents.records import Batch, Id, Outcome, TaskFields
 from gpu_pregel.host.agents.workers.executor import SHORT
 from gpu_pregel.host.agents.workers.thread_attempt import ThreadAttempt
 from gpu_pregel.host.agents.workers.thread_pool import call_on_thread
+from gpu_pregel.host.agents.workers.timeouts import Timeouts
 from gpu_pregel.host.agents.workers.transport import (
     SLICE_SECONDS,
     Arrival,
@@ -55,7 +56,7 @@ class ThreadTransport(InProcessTransport):
         self, options: PartitionOptions, threads: int, *, in_slices: bool = False, quick: set[Id] | None = None
     ) -> None:
         super().__init__(options, in_slices=in_slices)
-        self._threads = threads
+        self._threads, self._timeouts = threads, Timeouts(options)
         self._tasks: deque[tuple[TaskFields, Batch, Variables]] = deque()
         """Tasks that wait for a thread, and the context variables that they see."""
         self._running: set[ThreadAttempt] = set()
@@ -83,19 +84,24 @@ class ThreadTransport(InProcessTransport):
     @property
     def blocks(self) -> bool:
         """Whether the next ``wait`` computes all tasks, of an ordinary function without a timeout."""
-        if not self._batches or self._timeout is not None or self._running or self._tasks:
+        if not self._batches or self._running or self._tasks:
             return False
         tasks, quick = self._batches[0].tasks, self._quick
         if self._executor.is_async(self._batches[0]):
             return False
-        return len(self._batches) == 1 and (len(tasks) == 1 or quick.issuperset([task[0] for task in tasks]))
+        return self._is_single() or (len(self._batches) == 1 and quick.issuperset([task[0] for task in tasks]))
+
+    def submit(self, partition: int, batch: Batch) -> None:
+        """Keep a batch until ``wait``."""
+        super().submit(partition, batch)
+        self._timeouts.note(batch.tasks)
 
     def _is_single(self) -> bool:
         """Whether there is one task and nothing else, and no timeout."""
         batches = self._batches
-        if len(batches) != 1 or len(batches[0].tasks) != 1 or self._timeout is not None:
+        if len(batches) != 1 or len(batches[0].tasks) != 1 or self._running or self._tasks:
             return False
-        return not (self._running or self._tasks)
+        return self._timeouts.shortest is None or self._timeouts.of(batches[0].tasks[0][0]) is None
 
     def _is_for_loop(self) -> bool:
         """Whether what is to be computed needs an event loop."""
@@ -110,7 +116,7 @@ class ThreadTransport(InProcessTransport):
             copy_context().run(self._compute)
             return
         self._dispatch()
-        if self._tasks and self._timeout is None:
+        if self._tasks and self._quick:
             self._compute_quick()
         try:
             while True:
@@ -212,7 +218,7 @@ class ThreadTransport(InProcessTransport):
             self._is_computing = False
 
     def _note_time(self, vertex: Id, seconds: float) -> None:
-        if seconds > _QUICK:
+        if seconds > _QUICK or self._timeouts.of(vertex) is not None:
             self._quick.discard(vertex)
         else:
             self._quick.add(vertex)
@@ -221,8 +227,8 @@ class ThreadTransport(InProcessTransport):
         """Return how long to wait, unless called: None without a limit, 0.0 if there is something to report."""
         now = monotonic()
         times = [] if until is None else [until]
-        if self._timeout is not None and not self._is_emitting:
-            times += self._abandon_late(self._timeout, now)
+        if self._timeouts.shortest is not None and not self._is_emitting:
+            times += self._abandon_late(now)
         if self._tasks and self._serving < self._threads:
             if now >= self._grow_at:
                 self._grow(now)
@@ -255,10 +261,13 @@ class ThreadTransport(InProcessTransport):
                     return
                 raise
 
-    def _abandon_late(self, timeout: float, now: float) -> list[float]:
+    def _abandon_late(self, now: float) -> list[float]:
         """Fail the attempts whose time is over; return when that of the others is, also if they are about to begin."""
-        ends = [now + timeout]
+        ends = [] if self._timeouts.shortest is None else [now + self._timeouts.shortest]
         for attempt in self._running.copy():
+            timeout = self._timeouts.of(attempt.task.id)
+            if timeout is None:
+                continue
             if now < attempt.last + timeout:
                 ends.append(attempt.last + timeout)
             elif attempt.abandon():
@@ -334,7 +343,7 @@ class ThreadTransport(InProcessTransport):
         """Tell the observers; timeouts do not count the time that they take."""
         if self._is_closed:
             raise run_ended_error()
-        if self._timeout is None or self._async_tasks:
+        if self._timeouts.shortest is None or self._async_tasks:
             super()._emit(emission)
             return
         begun, self._is_emitting = monotonic(), True
