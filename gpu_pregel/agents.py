@@ -34,6 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpu_pregel.workflows import END as END
     from gpu_pregel.workflows import START as START
+    from gpu_pregel.workflows import CachePolicy as CachePolicy
     from gpu_pregel.workflows import Command as Command
     from gpu_pregel.workflows import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows import Interrupt as Interrupt
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows import StateSnapshot as StateSnapshot
     from gpu_pregel.workflows import add_messages as add_messages
     from gpu_pregel.workflows import append as append
+    from gpu_pregel.workflows import from_langgraph as from_langgraph
     from gpu_pregel.workflows import increment as increment
     from gpu_pregel.workflows import interrupt as interrupt
     from gpu_pregel.workflows import last as last
@@ -54,6 +56,7 @@ __all__ = [
     "AgentResult",
     "AgentRun",
     "Aggregator",
+    "CachePolicy",
     "Command",
     "CompiledGraph",
     "Context",
@@ -82,6 +85,7 @@ __all__ = [
     "astart_or_resume",
     "cancel",
     "fork",
+    "from_langgraph",
     "increment",
     "interrupt",
     "last",
