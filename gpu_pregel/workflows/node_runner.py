@@ -235,7 +235,7 @@ class NodeRunner:
                 yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
                 return
         node = self._graph.nodes.get(vertex)
-        again = [None] if node is not None and node.defer and None in others else []
+        again: list[Any] = [None] if node is not None and node.defer and None in others else []
         if has_joins:
             ended = zip(context.value, self._graph.joins[vertex], strict=True)
             again += [min(sources) for one, sources in ended if set(one) == sources]
