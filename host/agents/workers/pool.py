@@ -94,7 +94,8 @@ class WorkerPool:
         process = self._processes[partition]
         if process.is_finished:
             raise AgentError(f"worker {partition} has ended and was not replaced: {process.finish()}")
-        self._timeouts.note(batch.tasks)
+        if self._timeouts.is_function:
+            self._timeouts.note(batch.tasks)
         process.tasks += batch.tasks
         process.outstanding += len(batch.tasks)
         process.is_async = self._is_async[batch.function]

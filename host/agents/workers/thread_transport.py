@@ -84,22 +84,25 @@ class ThreadTransport(InProcessTransport):
     @property
     def blocks(self) -> bool:
         """Whether the next ``wait`` computes all tasks, of an ordinary function without a timeout."""
-        if not self._batches or self._running or self._tasks:
+        batches = self._batches
+        if self._is_single():
+            return True
+        if len(batches) != 1 or self._running or self._tasks or self._executor.is_async(batches[0]):
             return False
-        tasks, quick = self._batches[0].tasks, self._quick
-        if self._executor.is_async(self._batches[0]):
-            return False
-        return self._is_single() or (len(self._batches) == 1 and quick.issuperset([task[0] for task in tasks]))
+        return self._quick.issuperset([task[0] for task in batches[0].tasks])
 
     def submit(self, partition: int, batch: Batch) -> None:
         """Keep a batch until ``wait``."""
         super().submit(partition, batch)
-        self._timeouts.note(batch.tasks)
+        if self._timeouts.is_function:
+            self._timeouts.note(batch.tasks)
 
     def _is_single(self) -> bool:
-        """Whether there is one task and nothing else, and no timeout."""
+        """Whether there is one task of an ordinary function without a timeout, and nothing else."""
         batches = self._batches
         if len(batches) != 1 or len(batches[0].tasks) != 1 or self._running or self._tasks:
+            return False
+        if self._executor.is_async(batches[0]):
             return False
         return self._timeouts.shortest is None or self._timeouts.of(batches[0].tasks[0][0]) is None
 
@@ -109,11 +112,11 @@ class ThreadTransport(InProcessTransport):
 
     def wait(self, until: float | None) -> None:
         """Compute a single task or quick ones, or wait until an attempt has ended."""
+        if self._is_single():  # first, as this has to be quick
+            copy_context().run(self._compute)
+            return
         if self._is_closed or self._is_for_loop():
             super().wait(until)
-            return
-        if self._is_single():
-            copy_context().run(self._compute)
             return
         self._dispatch()
         if self._tasks and self._quick:
@@ -152,8 +155,9 @@ class ThreadTransport(InProcessTransport):
 
     def take(self) -> list[Arrival]:
         """Return the outcomes since the last call."""
-        arrivals, done = super().take(), self._done
-        if count := len(done):
+        arrivals = super().take()
+        if self._done:
+            done, count = self._done, len(self._done)
             arrivals.append(OutcomeBatch(0, 0, done[:count]))
             del done[:count]
             self._taken += count

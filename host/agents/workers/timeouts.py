@@ -17,20 +17,20 @@ class Timeouts:
 
     Attributes
     ----------
+    is_function : bool
+        Whether each vertex has its own.
     shortest : float or None
         Of all timeouts so far; None if there is none.
     """
 
     def __init__(self, options: PartitionOptions) -> None:
-        self._options, self._is_function = options, callable(options.timeout)
+        self._options, self.is_function = options, callable(options.timeout)
         self._given = None if callable(options.timeout) else options.timeout
         self._limits: dict[Id, float | None] = {}
         self.shortest = self._given
 
     def note(self, tasks: Iterable[TaskFields]) -> None:
-        """Ask for the timeouts of vertices whose attempts are about to begin."""
-        if not self._is_function:
-            return
+        """Ask for the timeouts of vertices whose attempts are about to begin, if ``is_function``."""
         for vertex, *_ in tasks:
             limit = self._limits[vertex] = self._options.timeout_of(vertex)
             if limit is not None:
@@ -38,4 +38,4 @@ class Timeouts:
 
     def of(self, vertex: Id) -> float | None:
         """Return the timeout of a vertex that was noted."""
-        return self._limits.get(vertex) if self._is_function else self._given
+        return self._limits.get(vertex) if self.is_function else self._given
