@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.rows import WriteCounts
-from gpu_pregel.host.stores.schema import Dialect
+from gpu_pregel.host.stores.schema import Dialect, TableGroup
 
 Write = tuple[str, Sequence[Any]]
 """A statement and its parameters."""
@@ -88,6 +88,14 @@ class Database(ABC):
     @abstractmethod
     def check_table(self, table: str) -> None:
         """Raise ``StoreError`` if a table is damaged; called before reporting that a row does not exist."""
+
+    @abstractmethod
+    def table_version(self, group: TableGroup) -> int:
+        """Return the version of a group of tables, 0 if the store does not have them; refuse a newer one."""
+
+    @abstractmethod
+    def create_tables(self, group: TableGroup) -> None:
+        """Create a group of tables, or update it to this release's version, in one transaction."""
 
     def close(self) -> None:
         """Close the connection."""

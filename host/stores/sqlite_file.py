@@ -6,7 +6,8 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from urllib.parse import quote
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds
 from gpu_pregel.host.stores.rows import MAX_SECONDS
-from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, check_version
+from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, TableGroup, check_version
+from gpu_pregel.host.stores.thread_schema import THREADS
 
 APPLICATION_ID = 0x67507265
 """Identifies a store in the header of its file, to ``file`` and to this package."""
@@ -171,6 +173,9 @@ class SQLiteFile:
             int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
         )
         tables = _tables(connection)
+        # Not the version of a view or of a table that someone else added.
+        has_threads = _tables_of(THREADS.migrations[:1]) <= tables
+        threads = group_version(connection, THREADS) if has_threads else 0
         connection.execute("COMMIT")
         if application != APPLICATION_ID:
             if application or version or tables:
@@ -178,8 +183,9 @@ class SQLiteFile:
             if not self._create:
                 raise StoreError(self.name, "is empty: it is not a store")
         check_version(self.name, version, len(MIGRATIONS))
+        check_version(self.name, threads, len(THREADS.migrations))
         # Refuse triggers and views that someone added, before they can run.
-        if tables != _tables_of(MIGRATIONS[:version]):
+        if tables != _tables_of(MIGRATIONS[:version]) | _tables_of(THREADS.migrations[:threads]):
             raise StoreError(self.name, "does not have the tables of a store: it is damaged or was changed")
         return version
 
@@ -204,11 +210,10 @@ class SQLiteFile:
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Update the tables to this release's version in one transaction."""
+    """Update the tables of runs to this release's version in one transaction."""
     if version == len(MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(connection):
         # Another program may have updated them in the meantime.
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         for statements in MIGRATIONS[version:]:
@@ -216,9 +221,38 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
                 connection.execute(DIALECT.create(statement))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    # Write it to the file itself, which then is recognized as a store even without its log.
+    connection.execute("PRAGMA wal_checkpoint")
+
+
+def group_version(connection: sqlite3.Connection, group: TableGroup) -> int:
+    """Return the version of a group of tables, 0 if there are none."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (group.about,))
+    if found.fetchone() is None:
+        return 0
+    versions = connection.execute(f"SELECT version FROM {group.about}").fetchall()
+    return int(versions[0][0]) if versions else 0
+
+
+def migrate_group(connection: sqlite3.Connection, group: TableGroup) -> None:
+    """Update a group of tables to this release's version in one transaction."""
+    with _transaction(connection):
+        version = group_version(connection, group)
+        for statements in group.migrations[version:]:
+            for statement in statements:
+                connection.execute(DIALECT.create(statement))
+        if version == 0:
+            connection.execute(f"INSERT INTO {group.about} VALUES (0)")
+        connection.execute(f"UPDATE {group.about} SET version = ?", (len(group.migrations),))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what is executed within the block, or roll it back if an exception is raised."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
-        # Write it to the file itself, which then is recognized as a store even without its log.
-        connection.execute("PRAGMA wal_checkpoint")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
