@@ -127,6 +127,14 @@ class NewCheckpoint:
         self._rest = encode(rest, name="checkpoint")
         self._metadata = encode(self._record.metadata, name="metadata")
         self._encoded: dict[str, bytes] = {}
+        for channel in self._values.keys() & changed.keys():  # before anything is written
+            self._encode(channel)
+
+    def _encode(self, channel: str) -> bytes:
+        data = self._encoded.get(channel)
+        if data is None:
+            data = self._encoded[channel] = encode_value(self._values[channel], f"channel_values[{channel!r}]")
+        return data
 
     def after(
         self, head: Head, table: ThreadTable, parent: str | None, run: str | None
@@ -136,16 +144,14 @@ class NewCheckpoint:
         record = self._record._replace(values={})
         chains: dict[str, Chain | None] = {}
         begun = head.row.chains
-        for channel, value in self._values.items():
+        for channel in self._values:
             old = head.record.values.get(channel)
             if old is not None and self._is_unchanged(channel, head.record):
                 record.values[channel] = old
                 if channel in head.chains:
                     chains[channel] = head.chains[channel]
                 continue
-            data = self._encoded.get(channel)
-            if data is None:
-                data = self._encoded[channel] = encode_value(value, f"channel_values[{channel!r}]")
+            data = self._encode(channel)
             if len(data) <= _SHORT:
                 record.values[channel] = data
                 continue
@@ -159,7 +165,10 @@ class NewCheckpoint:
         if parent == self.id:  # stored again: it keeps the one before it
             parent = None if head.parent is None else head.parent.parent
         stored = CheckpointRow(head.row.key, head.row.id, head.row.namespace, self.id, parent, run, packed)
-        row = head.row.revised(chains=begun, latest=max(head.row.latest, self.id))
+        is_new = self.id > head.row.latest or table.checkpoint(head.row, self.id) is None
+        row = head.row.revised(
+            checkpoints=head.row.checkpoints + is_new, chains=begun, latest=max(head.row.latest, self.id)
+        )
         return Head(row, stored, record, chains), stored, rows
 
     def _is_unchanged(self, channel: str, before: Record) -> bool:

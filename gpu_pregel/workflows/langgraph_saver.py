@@ -176,7 +176,7 @@ class LangGraphSaver(_base.BaseCheckpointSaver):  # type: ignore[name-defined]
             raise ArgumentTypeError(f"filter must be a dict of metadata, not {filter!r:.80}")
         most = None if limit is None else check_integer("limit", limit, 0)
         older = None if before is None else _checkpoint_id(before)
-        found = self._threads.list(thread, namespace, checkpoint, before=older, limit=most, matches=filter or {})
+        found = self._threads.find_all(thread, namespace, checkpoint, before=older, limit=most, matches=filter or {})
         return map(_tuple, found)
 
     # Deleting and copying

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -88,8 +89,8 @@ class Threads:
     ) -> None:
         """Store what a task has written after a checkpoint, by number, in one transaction."""
         rows = [
-            WriteRow(checkpoint, task, number, encode((path, channel, encode_value(x, f"the write to {channel!r}"))))
-            for number, (channel, x) in writes.items()
+            WriteRow(checkpoint, task, number, _pack_write(len(writes), path, channel, value))
+            for number, (channel, value) in writes.items()
         ]
         if not rows:
             return
@@ -138,7 +139,7 @@ class Threads:
         assert problem is not None
         raise problem
 
-    def list(
+    def find_all(
         self,
         thread: str | None,
         namespace: str | None,
@@ -188,13 +189,21 @@ class Threads:
 
     def _load(self, row: CheckpointRow, record: Record, reader: ChainReader) -> SavedCheckpoint:
         checkpoint = {**record.checkpoint, "channel_values": read_values(record, reader)}
+        writes = self._read_writes(row)
+        return SavedCheckpoint(row.thread, row.namespace, row.id, row.parent, checkpoint, record.metadata, writes)
+
+    def _read_writes(self, row: CheckpointRow) -> list[tuple[str, str, Any]]:
         writes = []
+        missing: Counter[str] = Counter()
         for write in self._table.writes(row):
-            path, channel, data = decode(write.data, name="a write")
+            together, path, channel, data = decode(write.data, name="a write")
             writes.append(((path, write.task, write.number), channel, data))
+            missing[write.task] = max(missing[write.task], together)
+        missing.subtract(at[1] for at, _, _ in writes)
+        if +missing:
+            raise self._table.damage(row, row.id, f"writes of task {next(iter(+missing))!r} are missing")
         writes.sort(key=lambda write: write[0])
-        loaded = [(at[1], channel, decode(data, name=f"the write to {channel!r}")) for at, channel, data in writes]
-        return SavedCheckpoint(row.thread, row.namespace, row.id, row.parent, checkpoint, record.metadata, loaded)
+        return [(at[1], channel, decode(data, name=f"the write to {channel!r}")) for at, channel, data in writes]
 
     # Deleting and copying
 
@@ -228,7 +237,9 @@ class Threads:
             gone = [one.id for one in rows if one.id not in kept]
             if not gone:
                 return
-            new = current.revised(chains=current.chains, latest=max(kept)) if kept else None
+            new = None
+            if kept:
+                new = current.revised(checkpoints=len(kept), chains=current.chains, latest=max(kept))
             ends = self._unused_ends(current, [one for one in rows if one.id in kept])
             if self._table.delete_checkpoints(current, new, gone, ends, self._forced):
                 break
@@ -270,12 +281,18 @@ class Threads:
             self._heads.set((row.id, row.namespace), None)
 
 
+def _pack_write(together: int, path: str, channel: str, value: Any) -> bytes:
+    """Encode a write, with the number of those that are stored together."""
+    return encode((together, path, channel, encode_value(value, f"the write to {channel!r}")))
+
+
 def _has(metadata: Mapping[str, Any], matches: Mapping[str, Any]) -> bool:
     return all(metadata.get(key) == value for key, value in matches.items())
 
 
 def _copied(row: ThreadRow, target: str) -> ThreadRow:
-    return new_thread_row(target, row.namespace).revised(chains=row.chains, latest=row.latest)
+    new = new_thread_row(target, row.namespace)
+    return new.revised(checkpoints=row.checkpoints, chains=row.chains, latest=row.latest)
 
 
 def _latest_with_deltas(rows: Sequence[CheckpointRow]) -> set[str]:

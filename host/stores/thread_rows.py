@@ -18,6 +18,8 @@ class ThreadRow(NamedTuple):
     id, namespace : str
     version : int
         Number of changes.
+    checkpoints : int
+        Number of stored checkpoints, by which missing rows are detected.
     chains : int
         Number of chains of values begun so far; their numbers are never used again.
     latest : str
@@ -29,13 +31,14 @@ class ThreadRow(NamedTuple):
     id: str
     namespace: str
     version: int
+    checkpoints: int
     chains: int
     latest: str
     checksum: bytes = b""
 
-    def revised(self, *, chains: int, latest: str) -> ThreadRow:
+    def revised(self, *, checkpoints: int, chains: int, latest: str) -> ThreadRow:
         """Return the next version of the row."""
-        row = self._replace(version=self.version + 1, chains=chains, latest=latest)
+        row = self._replace(version=self.version + 1, checkpoints=checkpoints, chains=chains, latest=latest)
         return row._replace(checksum=row.expected_checksum())
 
     def expected_checksum(self) -> bytes:
@@ -46,7 +49,7 @@ class ThreadRow(NamedTuple):
 def new_thread_row(thread: str, namespace: str) -> ThreadRow:
     """Return the first version of the row of a namespace, under a random key."""
     key = int.from_bytes(os.urandom(8), "little") >> 1
-    row = ThreadRow(key, thread, namespace, 0, 0, "")
+    row = ThreadRow(key, thread, namespace, 0, 0, 0, "")
     return row._replace(checksum=row.expected_checksum())
 
 

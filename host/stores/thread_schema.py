@@ -19,7 +19,7 @@ THREADS = TableGroup(
             "CREATE TABLE @thread_about (version {integer} NOT NULL){strict}",
             """CREATE TABLE @threads (
                 key {integer} PRIMARY KEY, id {text} NOT NULL, namespace {text} NOT NULL, version {integer} NOT NULL,
-                chains {integer} NOT NULL, latest {text} NOT NULL, seal {blob} NOT NULL,
+                checkpoints {integer} NOT NULL, chains {integer} NOT NULL, latest {text} NOT NULL, seal {blob} NOT NULL,
                 UNIQUE (id, namespace)
             ){strict}""",
             f"""CREATE TABLE @thread_checkpoints (
@@ -44,7 +44,7 @@ THREADS = TableGroup(
     {0: [f"ALTER TABLE @thread_{name} ALTER COLUMN data SET STORAGE EXTERNAL" for name in ("values", "writes")]},
 )
 
-_THREAD = "key, id, namespace, version, chains, latest, seal"
+_THREAD = "key, id, namespace, version, checkpoints, chains, latest, seal"
 _CHECKPOINT = "SELECT t.key, t.id, t.namespace, c.id, c.parent, c.run, c.seal, c.data FROM @threads AS t "
 _JOIN = "JOIN @thread_checkpoints AS c ON c.thread = t.key "
 _INSERT_WRITE = (
@@ -58,10 +58,11 @@ _INSERT_WRITE = (
 class ThreadStatements:
     """All statements that read or write rows of threads."""
 
-    insert_thread: str = f"INSERT INTO @threads ({_THREAD}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    insert_thread: str = f"INSERT INTO @threads ({_THREAD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     # Only updates the version that was read: one of two concurrent programs wins, and the other reads again.
     swap_thread: str = (
-        "UPDATE @threads SET version = ?, chains = ?, latest = ?, seal = ? WHERE key = ? AND version = ? AND seal = ?"
+        "UPDATE @threads SET version = ?, checkpoints = ?, chains = ?, latest = ?, seal = ? "
+        "WHERE key = ? AND version = ? AND seal = ?"
     )
     delete_thread: str = "DELETE FROM @threads WHERE key = ? AND version = ? AND seal = ?"
     delete_any_thread: str = "DELETE FROM @threads WHERE key = ?"

@@ -71,23 +71,33 @@ class ThreadTable:
     def of_namespace(self, row: ThreadRow, before: str | None, limit: int | None = None) -> Iterator[CheckpointRow]:
         """Yield the checkpoints of a namespace with ids below ``before``, the greatest id first."""
         last = _AFTER_ALL if before is None else before
+        count = 0
         for size in _page_sizes(limit):
             found = self._query(self._sql.page_of_namespace, (row.key, last, size))
             yield from map(self._checkpoint, found)
+            count += len(found)
             if len(found) < size:
-                return
+                break
             last = found[-1][3]
+        if before is None and count != row.checkpoints and self.find(row.id, row.namespace) == row:
+            raise self.damage(row, None, f"has {row.checkpoints:,} checkpoints, but {count:,} are found")
 
     def of_thread(self, thread: str | None, before: str | None, limit: int | None = None) -> Iterator[CheckpointRow]:
         """Yield the checkpoints of all namespaces of a thread, or of all threads, the greatest id first."""
         last, key = (_AFTER_ALL, _MAX_KEY) if before is None else (before, -1)
         sql, which = (self._sql.page_of_all, ()) if thread is None else (self._sql.page_of_thread, (thread,))
+        rows = [] if thread is None or before is not None else self.namespaces(thread)
+        count = 0
         for size in _page_sizes(limit):
             found = self._query(sql, (*which, last, key, size))
             yield from map(self._checkpoint, found)
+            count += len(found)
             if len(found) < size:
-                return
+                break
             key, last = found[-1][0], found[-1][3]
+        total = sum(row.checkpoints for row in rows)
+        if rows and count != total and self.namespaces(rows[0].id) == rows:
+            raise self.damage(rows[0], None, f"all namespaces have {total:,} checkpoints, but {count:,} are found")
 
     def values(self, place: ThreadRow | CheckpointRow, chain: int, position: int) -> list[bytes]:
         """Return a value and its differences up to a position of a chain."""
@@ -112,6 +122,8 @@ class ThreadTable:
     def writes(self, place: CheckpointRow) -> list[WriteRow]:
         """Return the writes stored after a checkpoint."""
         found = self._query(self._sql.writes, (place.key, place.id))
+        if any(row[0] != place.id for row in found):
+            raise self.damage(place, place.id, "its writes are damaged (a row is of another checkpoint)")
         return [self._write(place, *row) for row in found]
 
     def all_writes(self, row: ThreadRow) -> list[WriteRow]:
