@@ -44,8 +44,8 @@ class LangGraphSaver(_base.BaseCheckpointSaver):  # type: ignore[name-defined]
     """Checkpoints of LangGraph in a store: ``builder.compile(checkpointer=LangGraphSaver(store))``.
 
     All of LangGraph's features work: threads, interrupts, time travel, forks, subgraphs, pending writes and delta
-    channels. Several programs may use a store at a time; each call is one transaction. The tables are created in the
-    store by the first write, beside those of runs.
+    channels. Several programs may use a store at a time; each call is one transaction. The saver creates its tables in
+    the store, beside those of runs, unless the store is read-only.
 
     Values are encoded by ``gpu_pregel.agents.register``'s codec: nothing is pickled, and nothing named in the database
     is imported. LangGraph's own types and LangChain's messages and documents come back as they were; register your

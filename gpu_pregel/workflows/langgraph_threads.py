@@ -62,6 +62,7 @@ class Threads:
     """
 
     def __init__(self, table: ThreadTable, forced: bool) -> None:
+        table.prepare()
         self._table = table
         self._forced = forced
         self._heads = Heads()
@@ -110,8 +111,8 @@ class Threads:
         return row
 
     def _read_head(self, place: Place, parent: str | None) -> Head:
-        row = self._row(place)
-        found = None if parent is None else self._table.checkpoint(row, parent)
+        row = self._table.find(*place) or new_thread_row(*place)
+        found = None if parent is None or row.version == 0 else self._table.checkpoint(row, parent)
         return Head(row, None) if found is None else Head(row, found, read_record(found))
 
     # Reading

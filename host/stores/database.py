@@ -45,6 +45,8 @@ class Database(ABC):
     statements : Statements
     lock : threading.RLock
         Held during each query and transaction.
+    read_only : bool
+        Whether the store was opened only to read it.
     """
 
     def __init__(self, name: str, dialect: Dialect) -> None:
@@ -53,6 +55,7 @@ class Database(ABC):
         self.dialect = dialect
         self.statements = dialect.statements()
         self.lock = threading.RLock()
+        self.read_only = False
         self._connection: Any = None
         self._process = os.getpid()
         _FORK_LOCKS.add(self)

@@ -43,6 +43,7 @@ class SQLiteDatabase(Database):
         super().__init__(name, DIALECT)
         self._file = file
         self._forced = False
+        self.read_only = file is not None and file.read_only
         if file is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA foreign_keys = ON")

@@ -77,7 +77,7 @@ class SQLiteFile:
         self.path = Path(name).absolute()
         self.name = str(self.path)
         self._patience = check_seconds("patience", patience, MAX_SECONDS)
-        self._read_only = read_only
+        self.read_only = read_only
         self._create = create and not read_only
         self._identity = (0, 0)
         """Device and inode of the file."""
@@ -96,7 +96,7 @@ class SQLiteFile:
             raise StoreError(self.name, f"cannot be opened: {error.strerror or error}") from error
         else:
             self._check_permissions(status)
-        if not self._read_only and not _may(folder, os.W_OK | os.X_OK):
+        if not self.read_only and not _may(folder, os.W_OK | os.X_OK):
             raise StoreError(
                 self.name,
                 f"cannot be written, as no files can be created in {folder}: change its permissions, or pass "
@@ -108,16 +108,16 @@ class SQLiteFile:
             raise StoreError(self.name, "is not a regular file: give the path of one")
         if not _may(self.path, os.R_OK):
             raise StoreError(self.name, "cannot be read: change its permissions")
-        if not self._read_only and not _may(self.path, os.W_OK):
+        if not self.read_only and not _may(self.path, os.W_OK):
             raise StoreError(self.name, "cannot be written: change its permissions, or pass read_only=True")
 
     def open(self) -> sqlite3.Connection:
         """Return a new connection with the settings and tables of this release."""
         try:
-            connection = self._connect("ro" if self._read_only else "rwc" if self._create else "rw")
+            connection = self._connect("ro" if self.read_only else "rwc" if self._create else "rw")
         except SQLITE_ERRORS as error:
             if (
-                not self._read_only
+                not self.read_only
                 or not has_code(error, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
                 or self._has_log()
             ):
@@ -130,7 +130,7 @@ class SQLiteFile:
 
     def check_writable(self) -> None:
         """Refuse to write to a read-only store, or to a file that has been moved, where the data would be lost."""
-        if self._read_only:
+        if self.read_only:
             raise StoreError(self.name, "was opened with read_only=True")
         try:
             status = os.stat(self.name)
@@ -153,7 +153,7 @@ class SQLiteFile:
         )
         try:
             version = self._version(connection)
-            if not self._read_only:
+            if not self.read_only:
                 self._use_log(connection)
                 migrate(connection, version)
             elif version < len(MIGRATIONS):

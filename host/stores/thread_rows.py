@@ -17,7 +17,7 @@ class ThreadRow(NamedTuple):
         Random; a thread that is deleted and created again has another one.
     id, namespace : str
     version : int
-        Number of changes.
+        Number of changes; 0 for a row that is not stored yet.
     checkpoints : int
         Number of stored checkpoints, by which missing rows are detected.
     chains : int
@@ -47,10 +47,8 @@ class ThreadRow(NamedTuple):
 
 
 def new_thread_row(thread: str, namespace: str) -> ThreadRow:
-    """Return the first version of the row of a namespace, under a random key."""
-    key = int.from_bytes(os.urandom(8), "little") >> 1
-    row = ThreadRow(key, thread, namespace, 0, 0, 0, "")
-    return row._replace(checksum=row.expected_checksum())
+    """Return the row of a new namespace, under a random key; its first revision can be stored."""
+    return ThreadRow(int.from_bytes(os.urandom(8), "little") >> 1, thread, namespace, 0, 0, 0, "")
 
 
 class CheckpointRow(NamedTuple):

@@ -23,13 +23,19 @@ class MissingValuesError(StoreError):
 
 
 class ThreadTable:
-    """Reads and writes threads. The tables are created by the first write; until then, there are no threads."""
+    """Reads and writes threads. Where there are no tables yet, there are no threads."""
 
     def __init__(self, database: Database, blob_format: BlobFormat) -> None:
         self.database = database
         self._format = blob_format
         self._sql = database.dialect.translate(ThreadStatements)
         self._has_tables = False
+
+    def prepare(self) -> None:
+        """Create the tables, or update them to this release's version, unless the store is only read."""
+        is_newest = self.database.table_version(THREADS) == len(THREADS.migrations)
+        if not is_newest and not self.database.read_only:
+            self.database.create_tables(THREADS)
 
     def damage(
         self,
@@ -134,8 +140,8 @@ class ThreadTable:
 
     def create(self, thread: str, namespace: str) -> None:
         """Create the row of a namespace, unless there is one; the transaction that needs it forces it to disk."""
-        self._require_tables()
-        self.database.apply(False, (self._sql.insert_thread, new_thread_row(thread, namespace)), ())
+        row = new_thread_row(thread, namespace).revised(checkpoints=0, chains=0, latest="")
+        self.database.apply(False, (self._sql.insert_thread, row), ())
 
     def put(
         self, row: ThreadRow, new: ThreadRow, checkpoint: CheckpointRow, values: Iterable[ValueRow], forced: bool
@@ -203,13 +209,10 @@ class ThreadTable:
             self._has_tables = self.database.table_version(THREADS) > 0
         return self.database.query(sql, parameters) if self._has_tables else []
 
-    def _require_tables(self) -> None:
-        """Create the tables, or update them to this release's version."""
-        if self.database.table_version(THREADS) < len(THREADS.migrations):
-            self.database.create_tables(THREADS)
-
     def _swap(self, row: ThreadRow, new: ThreadRow, writes: Iterable[Write], forced: bool) -> bool:
-        swap = (self._sql.swap_thread, (*new[3:], row.key, row.version, row.checksum))
+        swap: Write = (self._sql.swap_thread, (*new[3:], row.key, row.version, row.checksum))
+        if row.version == 0:
+            swap = (self._sql.insert_thread, new)
         return self.database.apply(forced, swap, writes) is WriteOutcome.COMMITTED
 
     def _verified(self, found: Sequence[Any]) -> ThreadRow:

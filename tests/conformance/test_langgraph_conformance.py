@@ -1,4 +1,4 @@
-"""LangGraphSaver on all stores: the conformance package of LangGraph, and the places, lists and deletions it leaves out."""
+"""LangGraphSaver on all stores: LangGraph's conformance package, and the lists and deletions that it leaves out."""
 
 from __future__ import annotations
 
