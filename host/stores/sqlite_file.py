@@ -173,8 +173,8 @@ class SQLiteFile:
             int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
         )
         tables = _tables(connection)
-        # Not the version of a view or of a table that someone else added.
-        has_threads = _tables_of(THREADS.migrations[:1]) <= tables
+        # Not that of a table which someone else added.
+        has_threads = _tables_of((THREADS.migrations[0][:1],)) <= tables
         threads = group_version(connection, THREADS) if has_threads else 0
         connection.execute("COMMIT")
         if application != APPLICATION_ID:

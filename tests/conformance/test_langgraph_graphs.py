@@ -1,8 +1,9 @@
-"""Graphs of LangGraph over LangGraphSaver: the same states, histories and resumes as with LangGraph's own SqliteSaver."""
+"""Graphs of LangGraph over LangGraphSaver, with the states, histories and resumes of LangGraph's SqliteSaver."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import operator
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -92,8 +93,12 @@ def nested(saver: Any) -> Any:
     return builder.add_edge("sub", "after").compile(checkpointer=saver)
 
 
+def concatenate(state: list[Any], writes: list[list[Any]]) -> list[Any]:
+    return list(itertools.chain(state, *writes))
+
+
 class DeltaState(TypedDict):
-    items: Annotated[list[Any], DeltaChannel(lambda state, writes: [*state, *sum(writes, [])], snapshot_frequency=4)]
+    items: Annotated[list[Any], DeltaChannel(concatenate, snapshot_frequency=4)]
 
 
 def deltas(saver: Any) -> Any:
