@@ -27,7 +27,7 @@ _SHORT = 64
 _MAX_HEADS, _MAX_BYTES = 256, 64 << 20
 
 
-class Record(NamedTuple):
+class CheckpointRecord(NamedTuple):
     """What the row of a checkpoint holds.
 
     Attributes
@@ -47,16 +47,16 @@ class Record(NamedTuple):
         return self.checkpoint.get("channel_versions", {}).get(channel)
 
 
-_EMPTY = Record({}, {}, {})
+_EMPTY = CheckpointRecord({}, {}, {})
 
 
-def read_record(row: CheckpointRow) -> Record:
+def read_record(row: CheckpointRow) -> CheckpointRecord:
     """Decode the row of a checkpoint."""
     checkpoint, values, metadata = decode(row.data, name=f"checkpoint {row.id}")
-    return Record(decode(checkpoint, name="checkpoint"), values, decode(metadata, name="metadata"))
+    return CheckpointRecord(decode(checkpoint, name="checkpoint"), values, decode(metadata, name="metadata"))
 
 
-def read_values(record: Record, reader: ChainReader) -> dict[str, Any]:
+def read_values(record: CheckpointRecord, reader: ChainReader) -> dict[str, Any]:
     """Return the values of the channels."""
     return {
         channel: decode(
@@ -75,7 +75,7 @@ def encode_value(value: Any, name: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Head:
+class ThreadHead:
     """A checkpoint that another one may follow.
 
     Attributes
@@ -84,14 +84,14 @@ class Head:
         The row of the namespace after the checkpoint was stored.
     parent : CheckpointRow or None
         The checkpoint, as far as it is known; None if there is none.
-    record : Record
+    record : CheckpointRecord
     chains : dict
         The values of channels that end their chains; None for one that does not.
     """
 
     row: ThreadRow
     parent: CheckpointRow | None
-    record: Record = _EMPTY
+    record: CheckpointRecord = _EMPTY
     chains: dict[str, Chain | None] = field(default_factory=dict)
 
     @property
@@ -123,7 +123,7 @@ class NewCheckpoint:
         self.id = checkpoint["id"]
         self._values = dict(checkpoint.get("channel_values") or {})
         self._changed = changed
-        self._record = Record(rest, {}, dict(metadata))
+        self._record = CheckpointRecord(rest, {}, dict(metadata))
         self._rest = encode(rest, name="checkpoint")
         self._metadata = encode(self._record.metadata, name="metadata")
         self._encoded: dict[str, bytes] = {}
@@ -137,8 +137,8 @@ class NewCheckpoint:
         return data
 
     def after(
-        self, head: Head, table: ThreadTable, parent: str | None, run: str | None
-    ) -> tuple[Head, CheckpointRow, list[ValueRow]]:
+        self, head: ThreadHead, table: ThreadTable, parent: str | None, run: str | None
+    ) -> tuple[ThreadHead, CheckpointRow, list[ValueRow]]:
         """Return the checkpoint as the one after ``head``, its row, and the values to store with it."""
         rows: list[ValueRow] = []
         record = self._record._replace(values={})
@@ -169,14 +169,14 @@ class NewCheckpoint:
         row = head.row.revised(
             checkpoints=head.row.checkpoints + is_new, chains=begun, latest=max(head.row.latest, self.id)
         )
-        return Head(row, stored, record, chains), stored, rows
+        return ThreadHead(row, stored, record, chains), stored, rows
 
-    def _is_unchanged(self, channel: str, before: Record) -> bool:
+    def _is_unchanged(self, channel: str, before: CheckpointRecord) -> bool:
         version = self._record.version(channel)
         return channel not in self._changed and version is not None and version == before.version(channel)
 
 
-def _chain_of(head: Head, table: ThreadTable, channel: str) -> Chain | None:
+def _chain_of(head: ThreadHead, table: ThreadTable, channel: str) -> Chain | None:
     """Return the last value of a channel, unless other values follow it in its chain."""
     stored = head.record.values.get(channel)
     if stored is None or isinstance(stored, bytes) or head.parent is None:
@@ -199,15 +199,15 @@ def _next_value(chain: Chain | None, data: bytes, number: int) -> tuple[Chain, V
     return longer, ValueRow(longer.number, longer.position, difference)
 
 
-class Heads:
+class ThreadHeads:
     """The checkpoints stored last, so that the next one of a thread is stored without reading anything."""
 
     def __init__(self) -> None:
-        self._heads: OrderedDict[Place, tuple[Head, int]] = OrderedDict()
+        self._heads: OrderedDict[Place, tuple[ThreadHead, int]] = OrderedDict()
         self._size = 0
         self._lock = threading.Lock()
 
-    def get(self, place: Place) -> Head | None:
+    def get(self, place: Place) -> ThreadHead | None:
         """Return the checkpoint stored last, or None."""
         with self._lock:
             if place not in self._heads:
@@ -215,7 +215,7 @@ class Heads:
             self._heads.move_to_end(place)
             return self._heads[place][0]
 
-    def set(self, place: Place, head: Head | None) -> None:
+    def set(self, place: Place, head: ThreadHead | None) -> None:
         """Remember a checkpoint, or forget it."""
         with self._lock:
             self._size -= self._heads.pop(place, (None, 0))[1]

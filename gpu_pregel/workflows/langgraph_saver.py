@@ -53,6 +53,9 @@ class LangGraphSaver(_base.BaseCheckpointSaver):  # type: ignore[name-defined]
     it, and nothing is written. The exception of a failed task is stored as its ``repr``. A value is stored once per
     version, and one that has grown as its difference from the one before.
 
+    By default LangGraph saves in the background, from objects that it goes on to modify: with any saver, a checkpoint
+    may contain what a join has received after it. Pass ``durability="sync"`` to ``invoke`` for exact checkpoints.
+
     Parameters
     ----------
     store : MemoryStore, SQLiteStore or PostgresStore

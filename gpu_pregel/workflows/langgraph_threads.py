@@ -13,11 +13,11 @@ from gpu_pregel.host.stores.database import WriteOutcome
 from gpu_pregel.host.stores.thread_rows import CheckpointRow, ThreadRow, WriteRow, new_thread_row
 from gpu_pregel.host.stores.thread_table import MissingValuesError, ThreadTable
 from gpu_pregel.workflows.langgraph_checkpoints import (
-    Head,
-    Heads,
+    CheckpointRecord,
     NewCheckpoint,
     Place,
-    Record,
+    ThreadHead,
+    ThreadHeads,
     encode_value,
     read_record,
     read_values,
@@ -65,7 +65,7 @@ class Threads:
         table.prepare()
         self._table = table
         self._forced = forced
-        self._heads = Heads()
+        self._heads = ThreadHeads()
 
     # Writing
 
@@ -76,12 +76,17 @@ class Threads:
         while True:
             if head is None or head.parent is None or head.parent.id != parent:
                 head = self._read_head(place, parent)
-            after, checkpoint, values = new.after(head, self._table, parent, run)
-            if self._table.put(head.row, after.row, checkpoint, values, self._forced):
-                self._heads.set(place, after)
-                return
-            if self._table.checkpoint(head.row, new.id) == checkpoint:
-                return  # the connection was lost after the commit
+            try:
+                after, checkpoint, values = new.after(head, self._table, parent, run)
+            except MissingValuesError:
+                if self._table.find(*place) == head.row:
+                    raise
+            else:
+                if self._table.put(head.row, after.row, checkpoint, values, self._forced):
+                    self._heads.set(place, after)
+                    return
+                if self._table.checkpoint(head.row, new.id) == checkpoint:
+                    return  # the connection was lost after the commit
             head = None
             attempt = self._table.database.next_attempt(attempt)
 
@@ -110,10 +115,10 @@ class Threads:
             attempt = self._table.database.next_attempt(attempt)
         return row
 
-    def _read_head(self, place: Place, parent: str | None) -> Head:
+    def _read_head(self, place: Place, parent: str | None) -> ThreadHead:
         row = self._table.find(*place) or new_thread_row(*place)
         found = None if parent is None or row.version == 0 else self._table.checkpoint(row, parent)
-        return Head(row, None) if found is None else Head(row, found, read_record(found))
+        return ThreadHead(row, None) if found is None else ThreadHead(row, found, read_record(found))
 
     # Reading
 
@@ -188,7 +193,7 @@ class Threads:
     def _reader(self, row: CheckpointRow) -> ChainReader:
         return ChainReader(lambda chain, position: self._table.values(row, chain, position))
 
-    def _load(self, row: CheckpointRow, record: Record, reader: ChainReader) -> SavedCheckpoint:
+    def _load(self, row: CheckpointRow, record: CheckpointRecord, reader: ChainReader) -> SavedCheckpoint:
         checkpoint = {**record.checkpoint, "channel_values": read_values(record, reader)}
         writes = self._read_writes(row)
         return SavedCheckpoint(row.thread, row.namespace, row.id, row.parent, checkpoint, record.metadata, writes)

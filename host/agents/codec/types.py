@@ -128,8 +128,7 @@ def register(cls: Any = None, name: str | None = None, *, migrate: Migrate | Non
         raise ArgumentTypeError(f"migrate must be a function of a dict of fields, not {migrate!r}")
     if not isinstance(cls, type):
         raise ArgumentTypeError(f"register takes a class, not {cls!r}")
-    if name is None:
-        name = cls.__qualname__
+    name = cls.__qualname__ if name is None else name
     if not isinstance(name, str) or not name.isprintable() or not name:
         raise ArgumentTypeError(f"name must be a printable string of at least one character, not {name!r}")
     taken = by_name.get(name)
