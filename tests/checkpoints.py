@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from langgraph.checkpoint.base import empty_checkpoint
-
 from gpu_pregel.host.stores.store import Store
+from tests.packages import needs
+
+needs("langgraph.checkpoint.conformance", "test")
+
+from langgraph.checkpoint.base import empty_checkpoint  # noqa: E402
 
 Config = dict[str, Any]
 

@@ -9,14 +9,19 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from langgraph.checkpoint.conformance import checkpointer_test, validate
-from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.stores.store import Store
-from gpu_pregel.workflows import LangGraphSaver
-from tests.checkpoints import config_of, count, ids, put
+from tests.packages import needs
 from tests.stores import Open, XorCipher
+
+needs("langgraph.checkpoint.conformance", "test")
+
+from langgraph.checkpoint.conformance import checkpointer_test, validate  # noqa: E402
+from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES  # noqa: E402
+
+from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
+from tests.checkpoints import config_of, count, ids, put  # noqa: E402
 
 
 @pytest.fixture

@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 import gpu_pregel as gp
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.store import Store
-from gpu_pregel.workflows import LangGraphSaver
-from tests.checkpoints import config_of, ids, put
+from tests.packages import needs
 from tests.stores import Open, XorCipher, begin, check_damaged_copies, execute, output, python, run_together
+
+needs("langgraph.checkpoint.conformance", "test")
+
+from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: E402
+
+from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
+from tests.checkpoints import config_of, ids, put  # noqa: E402
 
 GRAPH = """
     import operator, os, signal, sys

@@ -12,17 +12,22 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langgraph.channels.delta import DeltaChannel
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import END, START, StateGraph
-from langgraph.graph.message import add_messages
-from langgraph.types import Command, Send, interrupt
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.stores.store import Store
-from gpu_pregel.workflows import LangGraphSaver
+from tests.packages import needs
 from tests.stores import Open
+
+needs("langgraph.checkpoint.conformance", "test")
+
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage  # noqa: E402
+from langgraph.channels.delta import DeltaChannel  # noqa: E402
+from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: E402
+from langgraph.graph import END, START, StateGraph  # noqa: E402
+from langgraph.graph.message import add_messages  # noqa: E402
+from langgraph.types import Command, Send, interrupt  # noqa: E402
+
+from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
 
 # By default LangGraph saves in the background, and then a checkpoint may contain what a join has received after it.
 SYNC: Any = {"durability": "sync"}

@@ -7,12 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.checkpoint.memory import InMemorySaver
 
 from gpu_pregel.host.stores.store import Store
-from gpu_pregel.workflows import LangGraphSaver
-from tests.checkpoints import Config, config_of, ids, put
+from tests.packages import needs
+
+needs("langgraph.checkpoint.conformance", "test")
+
+from langgraph.checkpoint.base import empty_checkpoint  # noqa: E402
+from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
+
+from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
+from tests.checkpoints import Config, config_of, ids, put  # noqa: E402
 
 THREADS = ["a", "b"]
 NAMESPACES = ["", "node:1"]

@@ -14,8 +14,19 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from langchain_core.documents import Document
-from langchain_core.messages import (
+from pydantic import BaseModel
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError, CodecError
+from gpu_pregel.host.agents.codec import decode, encode, registered
+from gpu_pregel.host.agents.codec import types as codec_types
+from gpu_pregel.host.agents.codec.adapters import adapt
+from tests.packages import needs
+
+needs("langgraph.checkpoint.conformance", "test")
+
+from langchain_core.documents import Document  # noqa: E402
+from langchain_core.messages import (  # noqa: E402
     AIMessage,
     AIMessageChunk,
     ChatMessage,
@@ -25,16 +36,10 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langgraph.types import Command, Interrupt, Overwrite, Send
-from pydantic import BaseModel
+from langgraph.types import Command, Interrupt, Overwrite, Send  # noqa: E402
 
-import gpu_pregel as gp
-from gpu_pregel import workflows
-from gpu_pregel.errors import ArgumentError, CodecError
-from gpu_pregel.host.agents.codec import decode, encode, registered
-from gpu_pregel.host.agents.codec import types as codec_types
-from gpu_pregel.host.agents.codec.adapters import adapt
-from tests.checkpoints import config_of, put
+from gpu_pregel import workflows  # noqa: E402
+from tests.checkpoints import config_of, put  # noqa: E402
 
 
 @gp.agents.register(name="langgraph test Note")

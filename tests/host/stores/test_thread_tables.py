@@ -17,11 +17,15 @@ from gpu_pregel.host.stores import sqlite_file, thread_table
 from gpu_pregel.host.stores.schema import TableGroup
 from gpu_pregel.host.stores.thread_rows import CheckpointRow, WriteRow, new_thread_row
 from gpu_pregel.host.stores.thread_schema import THREADS, ThreadStatements
-from gpu_pregel.workflows import LangGraphSaver
-from tests.checkpoints import config_of, put
 from tests.host.stores.test_postgres_connections import cut_at_commit
+from tests.packages import needs
 from tests.postgres import Proxy
 from tests.stores import begin_durable, execute
+
+needs("langgraph.checkpoint.conformance", "test")
+
+from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
+from tests.checkpoints import config_of, put  # noqa: E402
 
 NEWER = TableGroup(
     THREADS.about, (*THREADS.migrations, ("ALTER TABLE @threads ADD COLUMN colour {text}",)), THREADS.more
