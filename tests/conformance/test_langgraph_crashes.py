@@ -107,9 +107,7 @@ KILLED = """
 """
 
 
-@pytest.mark.parametrize(
-    "action, count", [("put", 0), ("put", 2), ("put", 9), ("prune", 3), ("copy", 5), ("writes", 1)]
-)
+@pytest.mark.parametrize("action, count", [("put", 2), ("put", 9), ("prune", 3), ("copy", 5), ("writes", 1)])
 def test_kill_in_a_transaction_leaves_the_former_state(tmp_path: Path, action: str, count: int) -> None:
     path = tmp_path / "runs.db"
     with gp.SQLiteStore(path) as store:

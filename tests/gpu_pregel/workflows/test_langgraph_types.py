@@ -14,7 +14,6 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from pydantic import BaseModel
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, CodecError
@@ -37,6 +36,7 @@ from langchain_core.messages import (  # noqa: E402
     ToolMessage,
 )
 from langgraph.types import Command, Interrupt, Overwrite, Send  # noqa: E402
+from pydantic import BaseModel  # noqa: E402
 
 from gpu_pregel import workflows  # noqa: E402
 from tests.checkpoints import config_of, put  # noqa: E402
