@@ -6,7 +6,6 @@ checkpoint that it follows; a value that is not there is stored again.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.stores.blobs import MAX_BLOB
+from gpu_pregel.host.stores.database import Database
 from gpu_pregel.host.stores.thread_rows import CheckpointRow, ThreadRow, ValueRow
 from gpu_pregel.host.stores.thread_table import ThreadTable
 from gpu_pregel.workflows.value_chains import Chain, ChainReader, read_chain
@@ -200,16 +200,22 @@ def _next_value(chain: Chain | None, data: bytes, number: int) -> tuple[Chain, V
 
 
 class ThreadHeads:
-    """The checkpoints stored last, so that the next one of a thread is stored without reading anything."""
+    """The checkpoints stored last, so that the next one of a thread is stored without reading anything.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    database : Database
+        Its lock is used, which is free in a forked process.
+    """
+
+    def __init__(self, database: Database) -> None:
         self._heads: OrderedDict[Place, tuple[ThreadHead, int]] = OrderedDict()
         self._size = 0
-        self._lock = threading.Lock()
+        self._database = database
 
     def get(self, place: Place) -> ThreadHead | None:
         """Return the checkpoint stored last, or None."""
-        with self._lock:
+        with self._database.lock:
             if place not in self._heads:
                 return None
             self._heads.move_to_end(place)
@@ -217,7 +223,7 @@ class ThreadHeads:
 
     def set(self, place: Place, head: ThreadHead | None) -> None:
         """Remember a checkpoint, or forget it."""
-        with self._lock:
+        with self._database.lock:
             self._size -= self._heads.pop(place, (None, 0))[1]
             if head is None:
                 return

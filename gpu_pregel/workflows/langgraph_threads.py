@@ -65,7 +65,7 @@ class Threads:
         table.prepare()
         self._table = table
         self._forced = forced
-        self._heads = ThreadHeads()
+        self._heads = ThreadHeads(table.database)
 
     # Writing
 

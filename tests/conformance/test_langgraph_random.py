@@ -134,3 +134,37 @@ def test_threads_of_one_process_lose_nothing(store: Store) -> None:
     assert [one.checkpoint["channel_values"]["x"][1] for one in found] == list(range(39, -1, -1))
     assert [one.pending_writes[0][2] for one in found] == list(range(39, -1, -1))
     assert len(list(savers[1].list(None))) == 80
+
+
+@pytest.mark.parametrize("action", ["get old", "get latest", "list", "put", "fork"])
+def test_checkpoints_may_be_deleted_while_they_are_read(store: Store, action: str) -> None:
+    saver: Any = LangGraphSaver(store, durability="process")
+    text = [f"line {number} of a text that grows" * 5 for number in range(30)]
+    configs = [config_of()]
+    for number in range(1, 20):
+        # The last three begin a new chain, so that the first one is deleted.
+        values = {"text": text[:number] if number < 17 else [text[-1] * 9, *text[:number]][::-1]}
+        configs.append(put(saver, configs[-1], number, values))
+    other: Any = LangGraphSaver(store, durability="process")
+    read = store.threads.values
+    pruned: list[bool] = []
+
+    def reading(*place: Any) -> list[bytes]:
+        if not pruned:
+            pruned.append(True)
+            saver.prune(["thread"])
+        return read(*place)
+
+    store.threads.values = reading  # type: ignore[method-assign, assignment]
+    if action == "get old":
+        assert other.get_tuple(configs[5]) is None
+    elif action == "get latest":
+        latest = other.get_tuple(config_of())
+        assert latest.config == configs[-1]
+    elif action == "list":
+        assert ids(other.list(config_of()))[:1] == ids(other.list(config_of())) == ["0019"]
+    else:
+        config = put(other, configs[-1 if action == "put" else 16], 20, {"text": [*text, "the end"]})
+        assert other.get_tuple(config).checkpoint["channel_values"] == {"text": [*text, "the end"]}
+        assert ids(other.list(config_of())) == ["0020", "0019"]
+    assert pruned == [True]
