@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from copy import copy
+from operator import itemgetter
 from typing import Any
 
 from gpu_pregel.host.agents.codec.adapters import adapt
+from gpu_pregel.host.agents.codec.format import InvalidDataError
 from gpu_pregel.host.agents.codec.types import check_attributes
 
 _SET, _EXTRA, _PRIVATE = "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"
@@ -45,19 +48,26 @@ def _adapt_model(cls: Any, name: str) -> None:
     fields = tuple(cls.model_fields)
     parts = (*fields, _SET, _EXTRA, _PRIVATE)
     names = frozenset(fields)
+    given = itemgetter(*fields)
+    without_extra: Any = {} if cls.model_config.get("extra") == "allow" else None
 
     def values(x: Any) -> Sequence[Any]:
-        check_attributes(x, names)
         state = x.__dict__
+        if len(state) != len(fields):
+            check_attributes(x, names)
         # Sorted, as equal messages must have equal bytes.
-        return [*[state[field] for field in fields], sorted(getattr(x, _SET)), getattr(x, _EXTRA), getattr(x, _PRIVATE)]
+        was_set = sorted(x.__pydantic_fields_set__)
+        try:
+            return [*given(state), was_set, x.__pydantic_extra__ or None, x.__pydantic_private__]
+        except KeyError as error:
+            raise InvalidDataError(f"has no value for the field {error}") from None
 
     def build(values: Sequence[Any]) -> Any:
         x: Any = object.__new__(cls)
-        *given, was_set, extra, private = values
-        object.__setattr__(x, "__dict__", dict(zip(fields, given, strict=True)))
+        *state, was_set, extra, private = values
+        object.__setattr__(x, "__dict__", dict(zip(fields, state, strict=True)))
         object.__setattr__(x, _SET, set(was_set))
-        object.__setattr__(x, _EXTRA, extra)
+        object.__setattr__(x, _EXTRA, copy(without_extra) if extra is None else extra)
         object.__setattr__(x, _PRIVATE, private)
         return x
 

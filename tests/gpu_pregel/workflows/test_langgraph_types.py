@@ -164,6 +164,7 @@ def test_array_comes_back(saver: Any) -> None:
         (Send("node", [NotRegistered(x=1)]), r"^channel_values\['bad'\]\.arg\[0\] is of type .*\.NotRegistered, which"),
         (Interrupt(1, response_schema=int), r"^channel_values\['bad'\]\.response_schema is of type type, which"),
         ([ValueError("x")], r"^channel_values\['bad'\]\[0\] is of type ValueError, which cannot be encoded"),
+        (HumanMessage.model_construct(name="x"), r"^channel_values\['bad'\] has no value for the field 'content'"),
         (deque([1]), r"^channel_values\['bad'\] is of type collections\.deque, which cannot be encoded"),
         (Text("x"), r"^channel_values\['bad'\] is of type .*\.Text, a subclass of str: convert it to str"),
     ],
