@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows import Command as Command
     from gpu_pregel.workflows import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows import Interrupt as Interrupt
+    from gpu_pregel.workflows import LangGraphSaver as LangGraphSaver
     from gpu_pregel.workflows import NodeContext as NodeContext
     from gpu_pregel.workflows import Send as Send
     from gpu_pregel.workflows import StateGraph as StateGraph
@@ -63,6 +64,7 @@ __all__ = [
     "Edge",
     "Event",
     "Interrupt",
+    "LangGraphSaver",
     "LogObserver",
     "MasterContext",
     "NodeContext",
