@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.commands import Send as Send
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
+    from gpu_pregel.workflows.langgraph_saver import LangGraphSaver as LangGraphSaver
     from gpu_pregel.workflows.message_graph import GraphResult as GraphResult
     from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
     from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
+    from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.state_messages import inject_initial_state as inject_initial_state
 
 _HOMES = {
+    "CachePolicy": "node_cache",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
     "END": "commands",
     "GraphResult": "message_graph",
     "GraphState": "state_messages",
     "Interrupt": "commands",
+    "LangGraphSaver": "langgraph_saver",
     "MessagePassingGraph": "message_graph",
     "NodeContext": "node_context",
     "NodeResult": "message_graph",

@@ -23,7 +23,10 @@ from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate
-from gpu_pregel.workflows.node_runner import THREADS, AsyncNodeRunner, NodeRunner
+from gpu_pregel.workflows.node_cache import Cache
+from gpu_pregel.workflows.node_calls import THREADS
+from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
+from gpu_pregel.workflows.node_runner import AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
 from gpu_pregel.workflows.task_messages import due_tasks
@@ -51,6 +54,7 @@ class CompileOptions:
     interrupt_before: frozenset[str]
     interrupt_after: frozenset[str]
     durability: str
+    cache: Cache | None
     name: str
 
 
@@ -85,7 +89,10 @@ class GraphRuns:
             threads=0 if options.workers or graph.is_async else options.threads or THREADS,
             aggregators=self._make_aggregators(is_nested),
             on_failure=self._on_failure,
-            retry=options.retry or ONCE,
+            retry=_retry(graph, options.retry or ONCE),
+            timeout=NodeTimeout(graph.nodes)
+            if any(node.timeout is not None for node in graph.nodes.values())
+            else None,
             on_missing="create",
             store=options.store,
             durability=options.durability,
@@ -101,7 +108,7 @@ class GraphRuns:
         """Return the compute function."""
         graph, options = self.graph, self.options
         store = options.store if options.workers == 0 else None
-        return self._runners[graph.is_async](graph, {}, options.retry or ONCE, store)
+        return self._runners[graph.is_async](graph, {}, options.retry or ONCE, store, options.cache)
 
     def _make_aggregators(self, is_nested: bool) -> dict[str, Aggregator]:
         """Return the aggregators, which hold the state."""
@@ -170,7 +177,7 @@ class GraphRuns:
         return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
 
     def has_start(self, message: Any) -> bool:
-        """Whether a new run begins with a superstep of the start, because the caller or a router chooses the first nodes."""
+        """Whether a run begins with a superstep of the start, as the caller or a router chooses the first nodes."""
         return bool(message[2]) or START in self.graph.branches
 
     def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
@@ -240,6 +247,13 @@ class GraphRuns:
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:
         """Return the values of the keys of a schema that have one."""
         return {name: value[0] for name in schema.keys if (value := decode(aggregates[name]))}
+
+
+def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:
+    """Return the retry policy of a run, or of each of its tasks if they differ."""
+    if all(node.retry is None and node.error_handler is None for node in graph.nodes.values()):
+        return default
+    return NodeRetry(graph.nodes, default)
 
 
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,10 @@ node's output, and ``("drop",)``, which drops a task that waits.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Generator, Iterable, Mapping
 from copy import copy
-from functools import cache, partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode
@@ -23,6 +19,8 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
+from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
+from gpu_pregel.workflows.node_calls import Call, Calls, make_calls, make_calls_on_loop
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
 from gpu_pregel.workflows.task_messages import (
@@ -45,20 +43,8 @@ if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.stores.store import Store
 
-THREADS = 32
-"""Maximum number of ordinary functions that run side by side."""
-
-
-class Call(NamedTuple):
-    """A call of a user's function, which a runner makes for a task."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    is_async: bool
-
-
-Calls = Generator[Call, Any, None]
-"""A task, which yields the calls that it needs and is sent their results."""
+Output = tuple[Writes, list[Target]]
+"""The updates of a node, and where it goes by commands."""
 
 
 class NodeRunner:
@@ -72,12 +58,19 @@ class NodeRunner:
         Of nodes without their own.
     store : Store, optional
         That of nodes that are graphs.
+    cache : Cache, optional
     """
 
     def __init__(
-        self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy, store: Store | None = None
+        self,
+        graph: GraphSpec,
+        config: Mapping[str, Any],
+        retry: RetryPolicy,
+        store: Store | None = None,
+        cache: Cache | None = None,
     ) -> None:
         self._graph, self._config, self._retry, self._store = graph, config, retry, store
+        self._cache = LatestOutputs() if cache is None else cache
         self._values: dict[str, tuple[bytes, Any]] = {}
         """The last value of each key that cannot be modified, with its encoding."""
 
@@ -124,13 +117,16 @@ class NodeRunner:
         if task is None:
             return
         node, given = task
-        output = yield from self._compute(context, node, given)
-        yield from self._follow(context, node.name, *read_output(node.name, output, self._graph))
+        yield from self._follow(context, node.name, *(yield from self._compute(context, node, given)))
 
-    def _compute(self, context: Context, node: NodeSpec, given: Any) -> Generator[Call, Any, Any]:
-        """Return the output of a node or, if its last attempt raises, of its error handler."""
+    def _compute(self, context: Context, node: NodeSpec, given: Any) -> Generator[Call, Any, Output]:
+        """Return the updates of a node, and where it goes; if its last attempt raises, those of its error handler."""
+        kept = None if node.cache is None else cache_key(node.name, node.cache, given)
+        if kept is not None and (known := find_output(self._cache, kept)) is not None:
+            return known
         arguments = (given, CURRENT.get()) if node.takes_context else (given,)
         try:
+            self._check_attempt(node, context)
             output = yield Call(node.function, arguments, node.is_async)
         except Exception as error:
             if node.error_handler is None or not self._is_last(node, context, error):
@@ -138,7 +134,15 @@ class NodeRunner:
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
         if node.is_graph and type(output) is dict:
             output = {name: value for name, value in output.items() if name in self._graph.keys}
-        return output
+        writes, targets = read_output(node.name, output, self._graph)
+        if kept is not None and node.cache is not None:
+            keep_output(self._cache, kept, node.cache, writes, targets)
+        return writes, targets
+
+    def _check_attempt(self, node: NodeSpec, context: Context) -> None:
+        """Raise in the attempt that is left for an error handler, as the last one did not end by an exception."""
+        if node.error_handler is not None and context.attempt > (node.retry or self._retry).attempts:
+            raise TimeoutError("the last attempt exceeded its timeout, or its worker died")
 
     def _is_last(self, node: NodeSpec | None, context: Context, error: Exception) -> bool:
         """Whether the node is not tried again after this error."""
@@ -208,7 +212,7 @@ class NodeRunner:
                 yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
                 return
         node = self._graph.nodes.get(vertex)
-        again = [None] if node is not None and node.defer and None in others else []
+        again: list[Any] = [None] if node is not None and node.defer and None in others else []
         if has_joins:
             ended = zip(context.value, self._graph.joins[vertex], strict=True)
             again += [min(sources) for one, sources in ended if set(one) == sources]
@@ -333,52 +337,13 @@ class AsyncNodeRunner(NodeRunner):
 
     async def __call__(self, context: Context) -> None:  # type: ignore[override]
         """Compute a task."""
-        calls = self._calls(context)
         token = CURRENT.set(NodeContext(context, self._config, self._store))
         try:
-            call = next(calls)
-            while True:
-                try:
-                    result = await self._call(call)
-                except Exception as error:
-                    call = calls.throw(error)
-                else:
-                    call = calls.send(result)
-        except StopIteration:
-            return
+            await make_calls_on_loop(self._calls(context))
         except ParentCommand as left:
             self._leave(context, left.command)
         finally:
             CURRENT.reset(token)
-
-    @staticmethod
-    async def _call(call: Call) -> Any:
-        function, arguments, is_async = call
-        if is_async:
-            return await function(*arguments)
-        run = partial(copy_context().run, function, *arguments)
-        return await asyncio.get_running_loop().run_in_executor(threads(), run)
-
-
-def make_calls(calls: Calls) -> None:
-    """Make the calls that a task yields."""
-    try:
-        function, arguments, _ = next(calls)
-        while True:
-            try:
-                result = function(*arguments)
-            except Exception as error:
-                function, arguments, _ = calls.throw(error)
-            else:
-                function, arguments, _ = calls.send(result)
-    except StopIteration:
-        return
-
-
-@cache
-def threads() -> ThreadPoolExecutor:
-    """Return the threads of this process for ordinary functions beside coroutine functions."""
-    return ThreadPoolExecutor(THREADS, "node")
 
 
 def noted(error: Exception, note: str) -> Exception:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.partition_options import is_async
-from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
@@ -17,15 +16,18 @@ from gpu_pregel.workflows.graph_checks import (
     check_join,
     check_metadata,
     check_names,
+    check_retry,
     check_routes,
 )
 from gpu_pregel.workflows.graph_runs import CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
+from gpu_pregel.workflows.node_cache import Cache, CachePolicy
 from gpu_pregel.workflows.schemas import Key, Schema
 from gpu_pregel.workflows.signatures import command_targets, first_annotation, name_of, router_targets, takes_context
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
+    from gpu_pregel.host.agents.retry import RetryPolicy
     from gpu_pregel.host.stores.store import Store
     from gpu_pregel.workflows.message_graph import MessagePassingGraph
 
@@ -95,6 +97,7 @@ class StateGraph:
         retry: RetryPolicy | None = None,
         timeout: float | None = None,
         error_handler: Callable[[Any, Exception], Any] | None = None,
+        cache: CachePolicy | None = None,
         defer: bool = False,
         destinations: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -119,6 +122,8 @@ class StateGraph:
             Maximum seconds of an attempt, or since its last heartbeat.
         error_handler : callable, optional
             ``error_handler(state, error)`` is called when the last attempt has raised, and returns what the node would.
+        cache : CachePolicy, optional
+            Use its outputs again for the same input.
         defer : bool, default False
             Run the node only when no other node is left to run.
         destinations : sequence of str
@@ -139,10 +144,11 @@ class StateGraph:
         if not callable(function):
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
         with_context = takes_context(function, f"node {node!r}")
-        if retry is not None and not isinstance(retry, RetryPolicy):
-            raise ArgumentTypeError(f"retry of node {node!r} must be a RetryPolicy, not {retry!r:.200}")
+        check_retry(f"retry of node {node!r}", retry)
         if error_handler is not None and not callable(error_handler):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
+        if cache is not None and not isinstance(cache, CachePolicy):
+            raise ArgumentTypeError(f"cache of node {node!r} must be a CachePolicy, not {cache!r:.200}")
         if isinstance(destinations, str):
             raise ArgumentTypeError(f"destinations of node {node!r} must be a sequence of names, not a string")
         self.nodes[node] = NodeSpec(
@@ -155,6 +161,7 @@ class StateGraph:
             retry=retry,
             timeout=None if timeout is None else check_seconds(f"timeout of node {node!r}", timeout),
             error_handler=error_handler,
+            cache=cache,
             defer=check_flag("defer", defer),
             destinations=tuple(destinations) or command_targets(function),
             metadata=check_metadata(node, metadata),
@@ -275,20 +282,7 @@ class StateGraph:
         return self.add_edge(node, END)
 
     @overload
-    def compile(
-        self,
-        *,
-        carry: Literal["messages"],
-        store: Store | None = None,
-        workers: int = 0,
-        threads: int | None = None,
-        retry: RetryPolicy | None = None,
-        max_supersteps: int = 100,
-        interrupt_before: Sequence[str] | str = (),
-        interrupt_after: Sequence[str] | str = (),
-        durability: str = "machine",
-        name: str = "graph",
-    ) -> MessagePassingGraph: ...
+    def compile(self, *, carry: Literal["messages"], **options: Any) -> MessagePassingGraph: ...
     @overload
     def compile(
         self,
@@ -302,9 +296,10 @@ class StateGraph:
         interrupt_before: Sequence[str] | str = (),
         interrupt_after: Sequence[str] | str = (),
         durability: str = "machine",
+        cache: Cache | None = None,
         name: str = "graph",
     ) -> CompiledGraph: ...
-    def compile(
+    def compile(  # type: ignore[misc]  # the options of the first signature are these, too
         self,
         *,
         carry: str = "shared",
@@ -316,6 +311,7 @@ class StateGraph:
         interrupt_before: Sequence[str] | str = (),
         interrupt_after: Sequence[str] | str = (),
         durability: str = "machine",
+        cache: Cache | None = None,
         name: str = "graph",
     ) -> CompiledGraph:
         """Check the graph, and return it as something that runs.
@@ -340,6 +336,8 @@ class StateGraph:
             Nodes before or after which to stop; ``invoke(None, config)`` continues.
         durability : {"machine", "process"}
             Whether a superstep survives a failure of the machine, or of the process only.
+        cache : mutable mapping from str to bytes, optional
+            Keeps the outputs of nodes with a cache policy. Default: the latest ones, in memory.
         name : str
 
         Returns
@@ -353,6 +351,7 @@ class StateGraph:
         """
         check_graph(self)
         check_choice("carry", carry, ("shared", "messages"))
+        check_retry("retry", retry)
         check_choice("durability", durability, ("machine", "process"))
         options = CompileOptions(
             store=store,
@@ -363,6 +362,7 @@ class StateGraph:
             interrupt_before=check_names("interrupt_before", interrupt_before, self.nodes),
             interrupt_after=check_names("interrupt_after", interrupt_after, self.nodes),
             durability=durability,
+            cache=cache,
             name=name,
         )
         if carry == "shared":

@@ -427,6 +427,15 @@ def test_exceptions_of_nodes_with_routers_are_failures() -> None:
         found.compile().invoke({})
 
 
+def test_exceptions_of_ordinary_nodes_beside_coroutine_functions_are_failures() -> None:
+    async def later(state: State) -> None:
+        """Do nothing."""
+
+    found = StateGraph(State).add_node("a", lambda state: next(iter(()))).add_node("b", later)
+    with pytest.raises(AgentsFailedError, match="vertex 'a': RuntimeError: .*StopIteration"):
+        found.add_edge(START, "a").add_edge(START, "b").compile().invoke({})
+
+
 def test_two_nodes_that_write_a_key_without_reducer_are_named() -> None:
     found = graph("c").add_node("a", log("a", x=1)).add_node("b", log("b", x=2))
     found.add_edge(START, "a").add_edge(START, "b").add_edge(START, "c")
