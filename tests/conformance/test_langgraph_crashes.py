@@ -303,3 +303,20 @@ def test_one_thread_among_thousands_is_found_by_its_index(store: Store) -> None:
     assert sum(queries) < 10
     saver.delete_thread("thread 7")
     assert sum(queries) < 20
+
+
+def test_store_that_is_only_read(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with gp.SQLiteStore(path) as store:
+        begin(store)
+    for steps in (0, 3):
+        with gp.SQLiteStore(path, read_only=True) as store:
+            saver: Any = LangGraphSaver(store)
+            assert len(list(saver.list(None))) == steps
+            assert (saver.get_tuple(config_of()) is None) == (steps == 0)
+            with pytest.raises(StoreError, match="was opened with read_only=True"):
+                put(saver, config_of(), 9)
+        with gp.SQLiteStore(path) as store:
+            grow(LangGraphSaver(store), 3)
+    with pytest.raises(StoreError, match="is closed: open it again"):
+        LangGraphSaver(store)

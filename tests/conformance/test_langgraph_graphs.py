@@ -8,11 +8,13 @@ import operator
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
 import pytest
 
+import gpu_pregel as gp
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.stores.store import Store
 from tests.packages import needs
@@ -23,6 +25,7 @@ needs("langgraph.checkpoint.conformance", "test")
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage  # noqa: E402
 from langgraph.channels.delta import DeltaChannel  # noqa: E402
 from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: E402
+from langgraph.func import entrypoint, task  # noqa: E402
 from langgraph.graph import END, START, StateGraph  # noqa: E402
 from langgraph.graph.message import add_messages  # noqa: E402
 from langgraph.types import Command, Send, interrupt  # noqa: E402
@@ -290,3 +293,33 @@ def test_state_survives_another_opening(opened: Open) -> None:
     resume_all(again)
     assert graph.get_state(THREAD).values == again.get_state(THREAD).values
     assert again.get_state(THREAD).next == ()
+
+
+@gp.agents.register(name="langgraph graphs Shape")
+@dataclass
+class Shape:
+    side: int = 0
+    log: Annotated[list[Any], operator.add] = field(default_factory=list)
+
+
+def test_state_of_a_registered_type_and_functions_as_graphs(saver: Any) -> None:
+    builder = StateGraph(Shape).add_node("one", lambda state: {"log": [state.side]})
+    builder.add_node("two", lambda state: {"log": [state]}).add_edge(START, "one")
+    builder.add_conditional_edges("one", lambda state: [Send("two", state)])
+    graph = builder.compile(checkpointer=saver)
+    graph.invoke(Shape(2), THREAD, interrupt_before=["two"])
+    assert graph.invoke(None, THREAD)["log"] == [2, Shape(2, [2])]
+
+    def pair(number: int) -> Any:
+        return number, {number}
+
+    def flow(count: int, *, previous: Any = None) -> Any:
+        found = [one.result() for one in [task(pair)(number) for number in range(count)]]
+        return entrypoint.final(value=(found, interrupt("question"), previous), save=(count,))
+
+    graph = entrypoint(checkpointer=saver)(flow)
+    for count, previous in ((2, None), (3, (2,))):
+        config: Any = {"configurable": {"thread_id": "functions"}}
+        graph.invoke(count, config)
+        found = graph.invoke(Command(resume={"an": "answer"}), config)
+        assert found == ([(number, {number}) for number in range(count)], {"an": "answer"}, previous)
