@@ -25,7 +25,7 @@ from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
 from tests.checkpoints import config_of, ids, put  # noqa: E402
 
 GRAPH = """
-    import operator, os, signal, sys
+    import operator, os, signal, sys, time
     from typing import Annotated, Any, TypedDict
     from langgraph.graph import START, StateGraph
     from langgraph.types import Command, interrupt
@@ -40,8 +40,8 @@ GRAPH = """
             with open(sys.argv[2], "a") as log:
                 print(name, file=log)
             if name == "crashes" and sys.argv[3] == "first":
-                while len(graph.get_state(thread).tasks) > 1 and not graph.get_state(thread).tasks[0].result:
-                    pass  # until its sibling is on record
+                while not any(task.name == "works" and task.result for task in graph.get_state(thread).tasks):
+                    time.sleep(0.01)  # until its sibling is on record
                 os.kill(os.getpid(), signal.SIGKILL)
             if name == "asks":
                 return {"log": [(name, interrupt("question"))]}
