@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import langgraph.types
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 
@@ -194,9 +193,7 @@ def disagreements(seed: int, *, imported: bool, **options: Any) -> list[str]:
     return []
 
 
-def _calls(
-    chance: random.Random, data: GraphData, theirs: Side, ours: Side
-) -> Iterator[tuple[str, Outcome, Outcome]]:
+def _calls(chance: random.Random, data: GraphData, theirs: Side, ours: Side) -> Iterator[tuple[str, Outcome, Outcome]]:
     """Call both sides at random; yield each call with both outcomes."""
     name, outcome, starts = "", None, chance.randint(1, 3)
     joined = {target for _, target in data.joins}

@@ -173,7 +173,10 @@ def run_node(node: NodeData, world: World, state: Any) -> Any:
     goto = _goto(node, world, state, seen)
     if node.form == "commands":
         steps = update.pop("steps")
-        return [world.library.Command(update=update, goto=goto[:1]), world.library.Command(update={"steps": steps}, goto=goto[1:])]
+        return [
+            world.library.Command(update=update, goto=goto[:1]),
+            world.library.Command(update={"steps": steps}, goto=goto[1:]),
+        ]
     return world.library.Command(update=update, goto=goto)
 
 
@@ -259,7 +262,9 @@ def _routers(chance: random.Random, names: list[str], sendable: list[str]) -> tu
     for name in (langgraph.graph.START, *names):
         for number in range(chance.choice([0, 0, 0, 1, 1, 2])):
             targets = tuple(chance.sample([*names, langgraph.graph.END], k=chance.randint(1, 3)))
-            sends = tuple(chance.choices(sendable, k=chance.randint(1, 3))) if sendable and chance.random() < 0.5 else ()
+            sends = (
+                tuple(chance.choices(sendable, k=chance.randint(1, 3))) if sendable and chance.random() < 0.5 else ()
+            )
             routers.append(
                 RouterData(name, f"{name} {number}", targets, sends, chance.random() < 0.4, chance.random() < 0.5)
             )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import signature
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.workflows.commands import END
-from gpu_pregel.workflows.graph_spec import Branch
+from gpu_pregel.workflows.graph_spec import Router
 from gpu_pregel.workflows.schemas import Key
 from gpu_pregel.workflows.state_graph import StateGraph
 
@@ -46,7 +45,9 @@ def from_langgraph(builder: Any, *, store: Any = None) -> StateGraph:
         _add_nodes(graph, builder, store, problems)
         _add_edges(graph, builder, problems)
     if problems:
-        raise ArgumentError("this graph of LangGraph has what is not supported:\n" + "\n".join(f"- {one}" for one in problems))
+        raise ArgumentError(
+            "this graph of LangGraph has what is not supported:\n" + "\n".join(f"- {one}" for one in problems)
+        )
     assert graph is not None
     return graph
 
@@ -91,7 +92,7 @@ def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
 
 def _key(name: str, channel: Any) -> Key | None:
     """Return the key that a channel stands for, or None for channels of other kinds."""
-    from langgraph.channels import BinaryOperatorAggregate, LastValue
+    from langgraph.folds import BinaryOperatorAggregate, LastValue
 
     if type(channel) is LastValue:
         return Key(name, None, ())
@@ -140,7 +141,7 @@ def _add_nodes(graph: StateGraph, builder: Any, store: Any, problems: Problems) 
             kind_of_router = AsyncLangGraphRouter if _is_async(branch.path) else LangGraphRouter
             router = kind_of_router(name, branch.path, environment, {})
             reads = branch.input_schema or getattr(builder.nodes.get(source), "input_schema", None)
-            made = Branch(
+            made = Router(
                 router, name, branch.ends or None, True, _is_async(branch.path), reads and graph._schema(reads)
             )
             graph.branches.setdefault(source, []).append(made)

@@ -54,7 +54,7 @@ class Scratchpad:
         self.call_counter = count().__next__
         self.subgraph_counter = count().__next__
 
-    def get_null_resume(self, consume: bool = False) -> None:  # noqa: ARG002
+    def get_null_resume(self, consume: bool = False) -> None:
         """Return the answer that is for no task in particular; there is none."""
 
 
@@ -221,7 +221,9 @@ def _target(source: str, one: Any) -> Any:
     if not isinstance(one, types.Send):
         return one
     if getattr(one, "timeout", None) is not None:
-        raise ArgumentTypeError(f"{source} returned a Send with a timeout: pass timeout= to add_node({one.node!r}, ...)")
+        raise ArgumentTypeError(
+            f"{source} returned a Send with a timeout: pass timeout= to add_node({one.node!r}, ...)"
+        )
     return Send(one.node, one.arg)
 
 

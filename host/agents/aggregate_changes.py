@@ -33,6 +33,8 @@ def changed_aggregates(before: Mapping[str, bytes], changes: ChangedAggregates) 
     after = {}
     for name, change in changes.items():
         if change is not None:
+            if change == b"":
+                raise CodecError(f"is damaged: aggregate {name!r} is empty", "a commit")
             if name not in before and change[0] == DIFFERENCE:
                 raise CodecError(f"is damaged: aggregate {name!r} has no value to differ from", "a commit")
             after[name] = bytes(changed_value(before.get(name, b""), change))

@@ -55,7 +55,11 @@ class AsyncDriver:
         try:
             agents = await self._call(start, on_loop=is_small and not self._may_block)
             try:
-                while agents.status not in ENDED and await self._step(agents) and not (stops is not None and stops(agents)):
+                while (
+                    agents.status not in ENDED
+                    and await self._step(agents)
+                    and not (stops is not None and stops(agents))
+                ):
                     pass
                 result = await self._call(conclude, agents, on_loop=self._on_loop(agents))
             finally:

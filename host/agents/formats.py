@@ -267,7 +267,6 @@ class AgentFormat:
         columns: tuple[Any, ...] = (unchanged, state.function, [], [], [], row, None, self.beside, begun)
         return PackedCommit(encode(columns), Segment.of_parts(parts).pack())
 
-
     def _pack_commit(self, change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
         """Encode the contents of a commit besides its segments, and the last segment if one is given."""
         mutated = [
