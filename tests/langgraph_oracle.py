@@ -227,6 +227,8 @@ def _calls(chance: random.Random, data: GraphData, theirs: Side, ours: Side) -> 
         else:
             return
         outcome = both[0]
+        if outcome.ending == both[1].ending == "limit":  # the graph does not end
+            return
         yield name, both[0], both[1]
 
 

@@ -253,7 +253,7 @@ def _node(chance: random.Random, name: str, names: list[str], sendable: list[str
         questions=chance.choice([0, 0, 0, 0, 1, 2]),
         goto=tuple(chance.sample(names, k=min(len(names), chance.randint(0, 2)))),
         sends=tuple(chance.choices(sendable, k=chance.randint(0, 2))) if sendable else (),
-        fails=chance.choice([*[""] * 8, "first", "until mended"]),
+        fails=chance.choice([*[""] * 8, "until mended", "" if name in sendable else "first"]),
     )
 
 
