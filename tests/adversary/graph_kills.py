@@ -1,99 +1,42 @@
-"""State graphs whose process is killed and started again until they have ended: ``python -m tests.adversary.graph_kills``
-with a JSON object is that process.
+"""State graphs whose process is killed and started again until they have ended.
 
-Each node appends the key of its task to a log and forces it to disk. Once the record of a task is in the store, its key must
-not be logged again; the last state must be that of an undisturbed run.
+Once the record of a task is in the store, its key must not be logged again; the last state must be that of an undisturbed run.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import gpu_pregel as gp
-from gpu_pregel import workflows
-from gpu_pregel.errors import ArgumentError, SuperstepLimitError
+from gpu_pregel.errors import SuperstepLimitError
 from gpu_pregel.host.agents.codec import encode, id_key
-from gpu_pregel.host.stores.store import Store
 from tests.adversary.evidence import Findings
+from tests.adversary.graph_victim import CONFIG, THREAD, app_of, graph_to_kill, run_to_end
 from tests.crashes import recorded
-from tests.random_graphs import GraphData, NodeData, World, graph_of, own_of, run_node
 
 ROOT = Path(__file__).parents[2]
-THREAD = "t"
-CONFIG: dict[str, Any] = {"configurable": {"thread_id": THREAD}}
-_INPUTS = 2
-_MOST_SUPERSTEPS = 60
 _SECONDS = 60.0
 """Seconds after which a process counts as stuck."""
 
 
-def graph_to_kill(seed: int) -> GraphData:
-    """Return a random graph that ends, and neither fails nor has breakpoints."""
+def find_graph(seed: int) -> tuple[int, dict[str, Any]]:
+    """Return the seed of a graph that ends after some nodes, and its last state."""
     while True:
-        data = graph_of(random.Random(f"killed {seed}"))
-        nodes = tuple(dataclasses.replace(node, fails="") for node in data.nodes)
-        data = dataclasses.replace(data, nodes=nodes, before=(), after=())
         try:
-            if run_to_end(app_of(data, gp.MemoryStore(), None))["steps"] > 4:
-                return data
+            values = run_to_end(app_of(graph_to_kill(seed), gp.MemoryStore(), None))
         except SuperstepLimitError:
-            pass
+            values = {"steps": 0}
+        if 4 < values["steps"] < 60:
+            return seed, values
         seed += 1_000_000
-
-
-def app_of(data: GraphData, store: Store, log: str | None, workers: int = 0) -> workflows.CompiledGraph:
-    """Return the graph; its nodes log their keys and take a few milliseconds."""
-    graph = own_of(data, World.own())
-    for node in data.nodes:
-        function = partial(run_and_log, node, log)
-        graph.nodes[node.name] = dataclasses.replace(graph.nodes[node.name], function=function, takes_context=True)
-    return graph.compile(store=store, workers=workers, max_supersteps=_MOST_SUPERSTEPS)
-
-
-def run_and_log(node: NodeData, log: str | None, state: Any, context: workflows.NodeContext) -> Any:
-    """Compute a node."""
-    if log is not None:
-        time.sleep(context.random.random() * 0.003)
-        file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(file, f"{context.key} {context.superstep} {node.name}\n".encode())
-        os.fsync(file)
-        os.close(file)
-        time.sleep(context.random.random() * 0.003)
-    return run_node(node, World.own(), state)
-
-
-def run_to_end(app: workflows.CompiledGraph) -> dict[str, Any]:
-    """Give the inputs that are left, and answer all questions; return the last state."""
-    while True:
-        try:
-            state = app.get_state(CONFIG)
-        except ArgumentError:
-            app.invoke(_input(0), CONFIG)
-            continue
-        given = sum(one == "input" for one in state.values["log"])
-        if state.interrupts:
-            app.invoke(workflows.Command(resume={one.id: repr(one.value) for one in state.interrupts}), CONFIG)
-        elif state.next:
-            app.invoke(None, CONFIG)
-        elif given < _INPUTS:
-            app.invoke(_input(given), CONFIG)
-        else:
-            return state.values
-
-
-def _input(number: int) -> dict[str, Any]:
-    return {"log": ["input"], "mixed": number, "steps": 0}
 
 
 class GraphTrial:
@@ -107,7 +50,8 @@ class GraphTrial:
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
-        self._seed, self._chance = seed, random.Random(seed)
+        self._chance = random.Random(seed)
+        self._seed, self._expected = find_graph(seed)
         self._path, self._log = folder / "runs.db", folder / "log"
         self.found, self.kills = Findings(), 0
         self._known: list[tuple[int, set[str]]] = []
@@ -124,7 +68,7 @@ class GraphTrial:
         """Run a process until it ends or is killed; return whether it was killed."""
         given = json.dumps({"seed": self._seed, "store": str(self._path), "log": str(self._log), "workers": workers})
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.adversary.graph_kills", given],
+            [sys.executable, "-m", "tests.adversary.graph_victim", given],
             cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:
@@ -174,18 +118,7 @@ class GraphTrial:
             self.found.twice += [line for line in lines[start:] if line.partition(" ")[0] in keys]
         if self.found.errors:
             return
-        expected = run_to_end(app_of(graph_to_kill(self._seed), gp.MemoryStore(), None))
         with gp.SQLiteStore(self._path) as store:
             values = app_of(graph_to_kill(self._seed), store, None).get_state(CONFIG).values
-        if values != expected:
-            self.found.errors.append(f"the last state is {values}, not {expected}")
-
-
-def main(given: dict[str, Any]) -> None:
-    """Run the graph to its end."""
-    with gp.SQLiteStore(given["store"]) as store:
-        run_to_end(app_of(graph_to_kill(given["seed"]), store, given["log"], given["workers"]))
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+        if values != self._expected:
+            self.found.errors.append(f"the last state is {values}, not {self._expected}")
