@@ -24,6 +24,7 @@ from gpu_pregel.host.agents.stored_runs import (
     start_or_resume,
     state_at,
 )
+from gpu_pregel.host.agents.superstep_state import SuperstepState, VertexProgress
 from gpu_pregel.host.agents.supervisor import serve
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
@@ -33,15 +34,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpu_pregel.workflows import END as END
     from gpu_pregel.workflows import START as START
+    from gpu_pregel.workflows import CachePolicy as CachePolicy
     from gpu_pregel.workflows import Command as Command
     from gpu_pregel.workflows import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows import Interrupt as Interrupt
+    from gpu_pregel.workflows import LangGraphSaver as LangGraphSaver
     from gpu_pregel.workflows import NodeContext as NodeContext
     from gpu_pregel.workflows import Send as Send
     from gpu_pregel.workflows import StateGraph as StateGraph
     from gpu_pregel.workflows import StateSnapshot as StateSnapshot
     from gpu_pregel.workflows import add_messages as add_messages
     from gpu_pregel.workflows import append as append
+    from gpu_pregel.workflows import from_langgraph as from_langgraph
     from gpu_pregel.workflows import increment as increment
     from gpu_pregel.workflows import interrupt as interrupt
     from gpu_pregel.workflows import last as last
@@ -53,12 +57,14 @@ __all__ = [
     "AgentResult",
     "AgentRun",
     "Aggregator",
+    "CachePolicy",
     "Command",
     "CompiledGraph",
     "Context",
     "Edge",
     "Event",
     "Interrupt",
+    "LangGraphSaver",
     "LogObserver",
     "MasterContext",
     "NodeContext",
@@ -68,9 +74,11 @@ __all__ = [
     "Send",
     "StateGraph",
     "StateSnapshot",
+    "SuperstepState",
     "TopK",
     "Vertex",
     "VertexFailure",
+    "VertexProgress",
     "add_messages",
     "answer",
     "append",
@@ -79,6 +87,7 @@ __all__ = [
     "astart_or_resume",
     "cancel",
     "fork",
+    "from_langgraph",
     "increment",
     "interrupt",
     "last",

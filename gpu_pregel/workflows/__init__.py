@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.commands import Send as Send
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
+    from gpu_pregel.workflows.langgraph_saver import LangGraphSaver as LangGraphSaver
+    from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "END": "commands",
     "START": "commands",
+    "CachePolicy": "node_cache",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
     "Interrupt": "commands",
+    "LangGraphSaver": "langgraph_saver",
     "NodeContext": "node_context",
     "Send": "commands",
     "StateGraph": "state_graph",
