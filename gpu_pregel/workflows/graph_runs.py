@@ -90,9 +90,7 @@ class GraphRuns:
             aggregators=self._make_aggregators(is_nested),
             on_failure=self._on_failure,
             retry=_retry(graph, options.retry or ONCE),
-            timeout=NodeTimeout(graph.nodes)
-            if any(node.timeout is not None for node in graph.nodes.values())
-            else None,
+            timeout=_timeout(graph),
             on_missing="create",
             store=options.store,
             durability=options.durability,
@@ -157,7 +155,7 @@ class GraphRuns:
             state = self._initial_state(message, options)
         except CodecError as error:
             raise CodecError(f"the input: {error}") from None
-        agents = AgentRun(options, begin_state(state, options, run_id=run_id))
+        agents = AgentRun(options, begin_state(state, options, run_id=run_id, forced=False))
         if self.is_before_breakpoint(agents):
             self.pause(agents)
         return agents
@@ -254,6 +252,11 @@ def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:
     if all(node.retry is None and node.error_handler is None for node in graph.nodes.values()):
         return default
     return NodeRetry(graph.nodes, default)
+
+
+def _timeout(graph: GraphSpec) -> Any:
+    """Return the timeout of each task, if there are any."""
+    return NodeTimeout(graph.nodes) if any(node.timeout is not None for node in graph.nodes.values()) else None
 
 
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -349,7 +349,7 @@ class StateGraph:
         ArgumentError
             Edges or routes name nodes that do not exist, nodes cannot be reached, or there is no entry.
         """
-        check_graph(self)
+        check_graph(graph := self.spec(), may_go_anywhere=self._may_go_anywhere)
         check_choice("carry", carry, ("shared", "messages"))
         check_retry("retry", retry)
         check_choice("durability", durability, ("machine", "process"))
@@ -366,11 +366,11 @@ class StateGraph:
             name=name,
         )
         if carry == "shared":
-            return CompiledGraph(self.spec(), options)
+            return CompiledGraph(graph, options)
         from gpu_pregel.workflows.message_graph import MessagePassingGraph
 
-        check_carried(self)
-        return MessagePassingGraph(self.spec(), options)
+        check_carried(graph)
+        return MessagePassingGraph(graph, options)
 
     def spec(self) -> GraphSpec:
         """Return the graph as data, unchecked."""
