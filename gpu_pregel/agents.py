@@ -37,16 +37,24 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows import CachePolicy as CachePolicy
     from gpu_pregel.workflows import Command as Command
     from gpu_pregel.workflows import CompiledGraph as CompiledGraph
+    from gpu_pregel.workflows import GraphResult as GraphResult
+    from gpu_pregel.workflows import GraphState as GraphState
     from gpu_pregel.workflows import Interrupt as Interrupt
     from gpu_pregel.workflows import LangGraphSaver as LangGraphSaver
+    from gpu_pregel.workflows import MessagePassingGraph as MessagePassingGraph
     from gpu_pregel.workflows import NodeContext as NodeContext
+    from gpu_pregel.workflows import NodeResult as NodeResult
     from gpu_pregel.workflows import Send as Send
     from gpu_pregel.workflows import StateGraph as StateGraph
     from gpu_pregel.workflows import StateSnapshot as StateSnapshot
+    from gpu_pregel.workflows import activated as activated
     from gpu_pregel.workflows import add_messages as add_messages
+    from gpu_pregel.workflows import aggregate_state_messages as aggregate_state_messages
     from gpu_pregel.workflows import append as append
     from gpu_pregel.workflows import from_langgraph as from_langgraph
     from gpu_pregel.workflows import increment as increment
+    from gpu_pregel.workflows import initial_state as initial_state
+    from gpu_pregel.workflows import inject_initial_state as inject_initial_state
     from gpu_pregel.workflows import interrupt as interrupt
     from gpu_pregel.workflows import last as last
     from gpu_pregel.workflows import merge as merge
@@ -63,11 +71,15 @@ __all__ = [
     "Context",
     "Edge",
     "Event",
+    "GraphResult",
+    "GraphState",
     "Interrupt",
     "LangGraphSaver",
     "LogObserver",
     "MasterContext",
+    "MessagePassingGraph",
     "NodeContext",
+    "NodeResult",
     "OpenTelemetryObserver",
     "ProgressObserver",
     "RetryPolicy",
@@ -79,7 +91,9 @@ __all__ = [
     "Vertex",
     "VertexFailure",
     "VertexProgress",
+    "activated",
     "add_messages",
+    "aggregate_state_messages",
     "answer",
     "append",
     "aresume",
@@ -89,6 +103,8 @@ __all__ = [
     "fork",
     "from_langgraph",
     "increment",
+    "initial_state",
+    "inject_initial_state",
     "interrupt",
     "last",
     "merge",
