@@ -1,4 +1,4 @@
-"""Runs random graphs on LangGraph and here, and compares: ``python -m tests.langgraph_oracle --first 0 --count 300``."""
+"""Runs random graphs on LangGraph and here, and compares: ``python -m tests.langgraph_oracle --count 300``."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from gpu_pregel.workflows.cache_policy import CachePolicy as CachePolicy
     from gpu_pregel.workflows.commands import END as END
     from gpu_pregel.workflows.commands import START as START
     from gpu_pregel.workflows.commands import Command as Command
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.message_graph import GraphResult as GraphResult
     from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
     from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
-    from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.state_messages import inject_initial_state as inject_initial_state
 
 _HOMES = {
-    "CachePolicy": "node_cache",
+    "CachePolicy": "cache_policy",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
     "END": "commands",

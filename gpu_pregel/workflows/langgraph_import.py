@@ -75,7 +75,7 @@ def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
     graph = None
     try:
         graph = StateGraph(builder.state_schema, input=builder.input_schema, output=builder.output_schema)
-        graph._may_go_anywhere = True
+        graph.may_go_anywhere = True
         for schema in builder.schemas:
             graph._schema(schema)
     except GpuPregelError as error:

@@ -16,11 +16,12 @@ from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.encoded_context import send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import GraphSpec
-from gpu_pregel.workflows.node_calls import Call, Calls, make_calls
+from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.node_runner import AsyncNodeRunner, NodeRunner, Output, noted
+from gpu_pregel.workflows.node_runner import Call, Calls, NodeRunner, make_calls, noted
 from gpu_pregel.workflows.schemas import Writes
 from gpu_pregel.workflows.state_messages import (
     ACTIVATED,
@@ -32,12 +33,11 @@ from gpu_pregel.workflows.state_messages import (
     forked_message,
     merge_messages,
 )
-from gpu_pregel.workflows.task_messages import IDLE, ParentCommand, destinations
+from gpu_pregel.workflows.task_messages import IDLE, ParentCommand, destinations, read_output
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.stores.store import Store
-    from gpu_pregel.workflows.node_cache import Cache
 
 OK, ERROR = "ok", "error"
 NODE, RESULT, MERGED, WAITING = "node", "result", "merged", "waiting"
@@ -111,15 +111,18 @@ class MessageRunner(NodeRunner):
 
     # The node.
 
-    def _run_node(self, context: Context, name: str, message: Message) -> Generator[Call, Any, Output]:
+    def _run_node(
+        self, context: Context, name: str, message: Message
+    ) -> Generator[Call, Any, tuple[Writes, list[Any]]]:
         """Return the updates of a node, and where it goes by commands."""
         node = self._graph.nodes.get(name)
         if node is None:
             raise AgentError(f"a state has reached {name!r}, which is no node of the graph: add the node again")
         state = decode(encode(message[STATE]))  # the node may modify it
         given = node.schema.make({key: state[key] for key in node.schema.keys if key in state})
+        output = yield from self._compute(context, node, given)
         try:
-            return (yield from self._compute(context, node, given))
+            return read_output(name, output, self._graph)
         except ParentCommand:
             raise ArgumentError(
                 f"node {name!r} returned a command to the parent graph, but its graph is no node of another one"

@@ -7,10 +7,10 @@ node's output, and ``("drop",)``, which drops a task that waits.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import copy
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode
@@ -20,7 +20,6 @@ from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
-from gpu_pregel.workflows.node_calls import Call, Calls, make_calls, make_calls_on_loop
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
 from gpu_pregel.workflows.task_messages import (
@@ -44,8 +43,20 @@ if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.stores.store import Store
 
-Output = tuple[Writes, list[Target]]
-"""The updates of a node, and where it goes by commands."""
+THREADS = 32
+"""Maximum number of ordinary functions that run side by side."""
+
+
+class Call(NamedTuple):
+    """A call of a user's function, which a runner makes for a task."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    is_async: bool
+
+
+Calls = Generator[Call, Any, None]
+"""A task, which yields the calls that it needs and is sent their results."""
 
 
 class NodeRunner:
@@ -118,13 +129,18 @@ class NodeRunner:
         if task is None:
             return
         node, given = task
-        yield from self._follow(context, node.name, *(yield from self._compute(context, node, given)))
-
-    def _compute(self, context: Context, node: NodeSpec, given: Any) -> Generator[Call, Any, Output]:
-        """Return the updates of a node, and where it goes; if its last attempt raises, those of its error handler."""
         kept = None if node.cache is None else cache_key(node.name, node.cache, given)
         if kept is not None and (known := find_output(self._cache, kept)) is not None:
-            return known
+            yield from self._follow(context, node.name, *known)
+            return
+        output = yield from self._compute(context, node, given)
+        writes, targets = read_output(node.name, output, self._graph)
+        if kept is not None and node.cache is not None:
+            keep_output(self._cache, kept, node.cache, writes, targets)
+        yield from self._follow(context, node.name, writes, targets)
+
+    def _compute(self, context: Context, node: NodeSpec, given: Any) -> Generator[Call, Any, Any]:
+        """Return the output of a node or, if its last attempt raises, of its error handler."""
         arguments = (given, CURRENT.get()) if node.takes_context else (given,)
         try:
             self._check_attempt(node, context)
@@ -135,10 +151,7 @@ class NodeRunner:
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
         if node.is_graph and type(output) is dict:
             output = {name: value for name, value in output.items() if name in self._graph.keys}
-        writes, targets = read_output(node.name, output, self._graph)
-        if kept is not None and node.cache is not None:
-            keep_output(self._cache, kept, node.cache, writes, targets)
-        return writes, targets
+        return output
 
     def _check_attempt(self, node: NodeSpec, context: Context) -> None:
         """Raise in the attempt that is left for an error handler, as the last one did not end by an exception."""
@@ -332,18 +345,19 @@ class NodeRunner:
             raise ArgumentError(f"node {name!r} goes to {target!r}, which is no node of the graph: {nodes}")
 
 
-class AsyncNodeRunner(NodeRunner):
-    """Computes the tasks of a graph some of whose functions are coroutine functions; the others run on threads."""
-
-    async def __call__(self, context: Context) -> None:  # type: ignore[override]
-        """Compute a task."""
-        token = CURRENT.set(NodeContext(context, self._config, self._store))
-        try:
-            await make_calls_on_loop(self._calls(context))
-        except ParentCommand as left:
-            self._leave(context, left.command)
-        finally:
-            CURRENT.reset(token)
+def make_calls(calls: Calls) -> None:
+    """Make the calls that a task yields."""
+    try:
+        function, arguments, _ = next(calls)
+        while True:
+            try:
+                result = function(*arguments)
+            except Exception as error:
+                function, arguments, _ = calls.throw(error)
+            else:
+                function, arguments, _ = calls.send(result)
+    except StopIteration:
+        return
 
 
 def noted(error: Exception, note: str) -> Exception:

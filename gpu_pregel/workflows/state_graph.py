@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.partition_options import is_async
+from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
+from gpu_pregel.workflows.cache_policy import CachePolicy
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
 from gpu_pregel.workflows.graph_checks import (
@@ -19,15 +21,14 @@ from gpu_pregel.workflows.graph_checks import (
     check_retry,
     check_routes,
 )
-from gpu_pregel.workflows.graph_runs import CompileOptions
+from gpu_pregel.workflows.graph_runs import CompileKeywords, CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
-from gpu_pregel.workflows.node_cache import Cache, CachePolicy
+from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.schemas import Key, Schema
 from gpu_pregel.workflows.signatures import command_targets, first_annotation, name_of, router_targets, takes_context
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.agents.retry import RetryPolicy
     from gpu_pregel.host.stores.store import Store
     from gpu_pregel.workflows.message_graph import MessagePassingGraph
 
@@ -73,7 +74,7 @@ class StateGraph:
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
         self.branches: dict[str, list[Router]] = {}
-        self._may_go_anywhere = False
+        self.may_go_anywhere = False
         """Whether nodes may go to others that they have not declared, as in LangGraph."""
 
     def _schema(self, cls: Any) -> Schema:
@@ -282,24 +283,10 @@ class StateGraph:
         return self.add_edge(node, END)
 
     @overload
-    def compile(self, *, carry: Literal["messages"], **options: Any) -> MessagePassingGraph: ...
+    def compile(self, *, carry: Literal["messages"], **options: Unpack[CompileKeywords]) -> MessagePassingGraph: ...
     @overload
+    def compile(self, *, carry: Literal["shared"] = "shared", **options: Unpack[CompileKeywords]) -> CompiledGraph: ...
     def compile(
-        self,
-        *,
-        carry: Literal["shared"] = "shared",
-        store: Store | None = None,
-        workers: int = 0,
-        threads: int | None = None,
-        retry: RetryPolicy | None = None,
-        max_supersteps: int = 100,
-        interrupt_before: Sequence[str] | str = (),
-        interrupt_after: Sequence[str] | str = (),
-        durability: str = "machine",
-        cache: Cache | None = None,
-        name: str = "graph",
-    ) -> CompiledGraph: ...
-    def compile(  # type: ignore[misc]  # the options of the first signature are these, too
         self,
         *,
         carry: str = "shared",
@@ -349,7 +336,7 @@ class StateGraph:
         ArgumentError
             Edges or routes name nodes that do not exist, nodes cannot be reached, or there is no entry.
         """
-        check_graph(graph := self.spec(), may_go_anywhere=self._may_go_anywhere)
+        check_graph(self)
         check_choice("carry", carry, ("shared", "messages"))
         check_retry("retry", retry)
         check_choice("durability", durability, ("machine", "process"))
@@ -366,11 +353,11 @@ class StateGraph:
             name=name,
         )
         if carry == "shared":
-            return CompiledGraph(graph, options)
+            return CompiledGraph(self.spec(), options)
         from gpu_pregel.workflows.message_graph import MessagePassingGraph
 
-        check_carried(graph)
-        return MessagePassingGraph(graph, options)
+        check_carried(self)
+        return MessagePassingGraph(self.spec(), options)
 
     def spec(self) -> GraphSpec:
         """Return the graph as data, unchecked."""

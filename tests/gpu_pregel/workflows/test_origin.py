@@ -324,7 +324,7 @@ def test_002_complete_example_of_the_superstep_state_while_it_runs() -> None:
 
     def observe(event: gp.agents.Event) -> None:
         if event.kind in ("attempt", "failure"):
-            for name, one in agents.superstep_state.items():
+            for name, one in dict(agents.superstep_state).items():
                 seen[name].append((one.status, one.attempts))
 
     with held_superstep(2, observe) as agents:
@@ -337,7 +337,7 @@ def test_002_fields_of_completed_and_failed_vertices_of_a_held_superstep() -> No
     with held_superstep(2) as agents:
         assert agents.superstep_state is None
         agents.step()
-        state = agents.superstep_state
+        state: Any = agents.superstep_state
         assert set(state) == set(NODES)
         done, failed = state["llm_call"], state["execute_tools"]
         assert (done.status, done.attempts, done.messages) == ("completed", 1, [{"state": S1}])
