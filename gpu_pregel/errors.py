@@ -331,6 +331,41 @@ def _restore_attempt_error(
     return kind(text, retryable=retryable, retry_after=retry_after)
 
 
+class ModelError(AttemptError):
+    """A language model cannot be reached, refuses a request, or answers with something that is not a message.
+
+    As an :class:`AttemptError` it tells a run of agents whether and when the attempt is worth repeating. The text quotes
+    the server, but never contains the key.
+
+    Parameters
+    ----------
+    text : str
+    status : int, optional
+        The HTTP status, if the server answered with an error.
+    retryable, retry_after
+        As for :class:`AttemptError`.
+    """
+
+    def __init__(
+        self, text: str, *, status: int | None = None, retryable: bool = True, retry_after: float | None = None
+    ) -> None:
+        self.status = status
+        super().__init__(text, retryable=retryable, retry_after=retry_after)
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return _restore_model_error, (type(self), str(self), self.status, self.retryable, self.retry_after)
+
+
+def _restore_model_error(
+    kind: type[ModelError], text: str, status: int | None, retryable: bool, retry_after: float | None
+) -> ModelError:
+    return kind(text, status=status, retryable=retryable, retry_after=retry_after)
+
+
+class ToolError(AttemptError):
+    """A tool fails, or is called with wrong arguments; an agent's model is told the text."""
+
+
 class AgentsFailedError(AgentError):
     """Vertices failed after all retries, and their superstep is held; ``result`` is the partial result.
 
