@@ -1,24 +1,70 @@
-"""Workflows: models, tools and ready agent loops on the agent runtime.
-
-Names are loaded on first use.
-"""
+"""State graphs on the agent runtime: nodes that share a state, a ready agent loop, and the page of a run."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from gpu_pregel.workflows.commands import END as END
+    from gpu_pregel.workflows.commands import START as START
+    from gpu_pregel.workflows.commands import Command as Command
+    from gpu_pregel.workflows.commands import Interrupt as Interrupt
+    from gpu_pregel.workflows.commands import Send as Send
+    from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
+    from gpu_pregel.workflows.mcp_functions import mcp_tools as mcp_tools
+    from gpu_pregel.workflows.models import ChatModel as ChatModel
+    from gpu_pregel.workflows.node_context import NodeContext as NodeContext
+    from gpu_pregel.workflows.node_context import interrupt as interrupt
+    from gpu_pregel.workflows.reducers import add_messages as add_messages
+    from gpu_pregel.workflows.reducers import append as append
+    from gpu_pregel.workflows.reducers import increment as increment
+    from gpu_pregel.workflows.reducers import last as last
+    from gpu_pregel.workflows.reducers import merge as merge
+    from gpu_pregel.workflows.scripted_model import ScriptedModel as ScriptedModel
+    from gpu_pregel.workflows.snapshots import StateSnapshot as StateSnapshot
+    from gpu_pregel.workflows.state_graph import StateGraph as StateGraph
+    from gpu_pregel.workflows.tools import Tool as Tool
+    from gpu_pregel.workflows.tools import ToolContext as ToolContext
+    from gpu_pregel.workflows.tools import tool as tool
 
 _HOMES = {
     "ChatModel": "models",
+    "Command": "commands",
+    "CompiledGraph": "compiled_graph",
+    "END": "commands",
+    "Interrupt": "commands",
+    "NodeContext": "node_context",
+    "START": "commands",
     "ScriptedModel": "scripted_model",
+    "Send": "commands",
+    "StateGraph": "state_graph",
+    "StateSnapshot": "snapshots",
     "Tool": "tools",
     "ToolContext": "tools",
+    "add_messages": "reducers",
+    "append": "reducers",
+    "increment": "reducers",
+    "interrupt": "node_context",
+    "last": "reducers",
     "mcp_tools": "mcp_functions",
+    "merge": "reducers",
     "tool": "tools",
 }
+"""The module that defines each public name; all are also names of ``gpu_pregel.agents``."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name == "__all__":
+            return sorted(_HOMES)
+        if name not in _HOMES:
+            raise AttributeError(f"module 'gpu_pregel.workflows' has no attribute {name!r}")
+        value = getattr(import_module(f"gpu_pregel.workflows.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+def __dir__() -> list[str]:
+    return [*_HOMES, "__all__"]

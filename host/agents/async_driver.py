@@ -11,10 +11,10 @@ from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
 
-from gpu_pregel.host.agents.agent_run import FEW, AgentRun
+from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.results import AgentResult
-from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
+from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
 from gpu_pregel.host.superstep.master import Waits
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,20 @@ class TopK:
         check_integer("TopK's k", self.k, 1)
 
 
+class SuperstepFold:
+    """A fold that sees all contributions of a superstep at once, with the vertices that made them.
+
+    Passed as ``Aggregator.combine`` by layers on top of the runtime.
+    """
+
+    def fold(self, before: Any, contributions: Sequence[tuple[Any, Any]]) -> Any:
+        """Return the aggregate after the contributions, pairs of a vertex's id and a value, in their order.
+
+        It may modify ``before``, and is not called for a persistent aggregate without contributions.
+        """
+        raise NotImplementedError
+
+
 class CombinerError(Exception):
     """A combiner cannot fold the messages to a vertex."""
 
@@ -74,6 +88,8 @@ class Reduction:
             return cls(combine, _IDENTITIES.get(combine))
         if isinstance(combine, TopK):
             return cls(combine, [])
+        if isinstance(combine, SuperstepFold):
+            return cls(combine)
         if not callable(combine):
             raise ArgumentTypeError(f"{role} must be a name, TopK(k) or a function of two values, not {combine!r}")
         return cls(combine)
@@ -107,9 +123,15 @@ class Reduction:
             result = self.combine(result, part)
         return result
 
-    def extend(self, before: Any, parts: list[Any]) -> Any:
-        """Return the aggregate ``before`` extended by contributions; it is not modified. None means no aggregate."""
+    def extend(self, before: Any, contributions: Sequence[tuple[Id, bytes]]) -> Any:
+        """Return the aggregate ``before`` extended by contributions. None means no aggregate.
+
+        Only a ``SuperstepFold`` may modify ``before``.
+        """
+        if isinstance(self.combine, SuperstepFold):
+            return self.combine.fold(before, [(decode(vertex), decode(data)) for vertex, data in contributions])
         before = decode(encode(before))
+        parts = [decode(data) for _, data in contributions]
         if not parts:
             return before
         if before is None or self.combine == "last":

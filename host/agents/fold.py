@@ -98,7 +98,7 @@ def fold_superstep(
     if options.master is not None:
         function, halted = _ask_master(options.master, options, ledger.step, count, values, function)
         # The master may have modified the values.
-        aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
+        aggregates |= {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     active = awake if inbox.keys() <= awake else awake.union(inbox)
     timers = state.timers
     if timers or requesting:
@@ -196,10 +196,12 @@ def _fold_aggregates(
     values: dict[str, Any] = {}
     encoded: dict[str, bytes] = {}
     for name, aggregator in options.aggregators_by_name.items():
-        before = aggregator.initial
+        before, made = aggregator.initial, contributions.get(name, [])
         if aggregator.persistent:
+            if not made and options.master is None:
+                encoded[name] = state.aggregates[name]
+                continue
             before = decode(state.aggregates[name], name=f"the aggregate {name!r}")
-        made = contributions.get(name, [])
         try:
             values[name], encoded[name] = _extend(options.reductions[name], before, made)
         except (Exception, SystemExit) as error:
@@ -212,7 +214,7 @@ def _fold_aggregates(
 
 def _extend(reduction: Reduction, before: Any, contributions: Contributions) -> tuple[Any, bytes]:
     """Return the aggregate ``before`` extended by contributions, and its encoding."""
-    total = reduction.extend(before, [decode(data) for _, data in contributions])
+    total = reduction.extend(before, contributions)
     return total, encode(total, name="its result")
 
 
@@ -242,7 +244,7 @@ def _find_culprits(
 ) -> tuple[Any, list[tuple[Id, BaseException]]]:
     """Return the aggregate of the contributions that can be folded, and the vertices of the others."""
     try:
-        return _extend(reduction, before, contributions)[0], []
+        return _extend(reduction, decode(encode(before)), contributions)[0], []
     except (Exception, SystemExit) as error:
         if len(contributions) < 2:
             return before, [(vertex, error) for vertex, _ in contributions]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -14,7 +15,7 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Observer
 from gpu_pregel.host.agents.partition_options import PartitionOptions, is_async
-from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.retry import DEFAULT_RETRY, RetryPolicy
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
@@ -57,6 +58,8 @@ class RunOptions:
     reductions : dict of str to Reduction
         The reduction of each aggregator.
     observers : list of callables
+    described : dict, optional
+        The stored form of the options, once it is known.
     """
 
     compute: Compute | None = None
@@ -91,8 +94,10 @@ class RunOptions:
     aggregators_by_name: dict[str, Aggregator] = field(init=False)
     reductions: dict[str, Reduction] = field(init=False)
     observers: list[Observer] = field(init=False)
+    described: dict[str, Any] | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self.described = None
         check_integer("workers", self.workers, 0, 1 << 10)
         if self.max_supersteps is not None:
             check_integer("max_supersteps", self.max_supersteps, 1, 1 << 62)
@@ -188,7 +193,7 @@ class RunOptions:
         return PartitionOptions(
             functions=self.functions_by_name,
             combiner=None if self.combiner is None else Reduction.of("combiner", self.combiner),
-            retry=self.retry or RetryPolicy(),
+            retry=self.retry or DEFAULT_RETRY,
             run_id=run_id,
             branch=branch,
             timeout=self.timeout,
@@ -201,9 +206,12 @@ class RunOptions:
         )
 
 
+_NAMES = frozenset(one.name for one in fields(RunOptions) if one.init)
+
+
 def make_options(caller: str, compute: Compute | None, options: Mapping[str, Any]) -> RunOptions:
     """Return the checked options that were passed to a public function."""
-    unknown = options.keys() - inspect.signature(RunOptions).parameters.keys()
+    unknown = options.keys() - _NAMES
     if unknown:
         raise ArgumentTypeError(f"{caller} has no parameter {', '.join(sorted(unknown))}")
     checked = RunOptions(compute, **options)
@@ -250,9 +258,7 @@ def check_store(store: Any) -> Store:
 
 def new_run_id() -> str:
     """Return a unique run id."""
-    from uuid import uuid4
-
-    return uuid4().hex
+    return os.urandom(16).hex()
 
 
 def as_observers(given: Any) -> list[Observer]:

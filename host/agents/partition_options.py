@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from inspect import CO_COROUTINE
+from types import FunctionType
+from typing import Any, NamedTuple
 
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.combiners import Reduction
 from gpu_pregel.host.agents.retry import RetryPolicy
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionOptions:
+class PartitionOptions(NamedTuple):
     """Options of a run that partitions, their executors and contexts read; see ``run`` for those of the same name.
 
     Attributes
@@ -57,6 +57,8 @@ class PartitionOptions:
 
 def is_async(function: Any) -> bool:
     """Whether a function or callable object returns coroutines."""
+    if type(function) is FunctionType and not function.__dict__:  # the usual case, ten times as fast
+        return bool(function.__code__.co_flags & CO_COROUTINE)
     from functools import partial
     from inspect import iscoroutinefunction
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
-from gpu_pregel.host.agents.agent_run import FEW, AgentRun
+from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.options import Compute, RunOptions, make_options, takes_options
 from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.host.agents.results import AgentResult
 from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.agents.workers.garbage_collection import FEW
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 
 
@@ -121,6 +122,14 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     ({'a': None, 'b': ['a']}, 'completed')
     """
     return finish(_start("run", vertices, compute, options))
+
+
+def run_again(vertices: Iterable[Vertex], options: RunOptions, run_id: str | None = None) -> AgentResult:
+    """Run to the end with options that are already checked, as :func:`make_options` returns them.
+
+    They serve for many runs, also at the same time, each with a ``run_id`` of its own, by default a unique one.
+    """
+    return finish(AgentRun(options, begin(vertices, options, run_id=run_id)))
 
 
 def finish(agents: AgentRun) -> AgentResult:

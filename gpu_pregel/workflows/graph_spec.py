@@ -1,0 +1,95 @@
+"""A compiled state graph as data for the functions that run it, in this process or in workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.workflows.channels import Channel
+from gpu_pregel.workflows.schemas import Key, Schema
+
+BUSY = "__busy__"
+"""The aggregate that counts the tasks of the next superstep that deferred nodes wait for."""
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """A node, as passed to ``StateGraph.add_node``."""
+
+    name: str
+    function: Callable[..., Any]
+    schema: Schema
+    takes_context: bool
+    is_async: bool
+    retry: RetryPolicy | None = None
+    timeout: float | None = None
+    error_handler: Callable[..., Any] | None = None
+    defer: bool = False
+    destinations: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Conditional edges of a node: a router, and the nodes that its results stand for."""
+
+    router: Callable[..., Any]
+    name: str
+    routes: Mapping[Hashable, str] | None
+    takes_context: bool
+    is_async: bool
+
+
+@dataclass(frozen=True)
+class GraphSpec:
+    """A state graph.
+
+    Attributes
+    ----------
+    schema, input, output : Schema
+    keys : dict of str to Key
+        Of all schemas.
+    nodes : dict of str to NodeSpec
+    edges : dict of str to tuple of str
+        The targets of each source, without the end.
+    joins : dict of str to tuple of frozenset
+        The sources of each join of a target.
+    branches : dict of str to tuple of Branch
+    """
+
+    schema: Schema
+    input: Schema
+    output: Schema
+    keys: dict[str, Key]
+    nodes: dict[str, NodeSpec]
+    edges: dict[str, tuple[str, ...]]
+    joins: dict[str, tuple[frozenset[str], ...]]
+    branches: dict[str, tuple[Branch, ...]]
+
+    @cached_property
+    def joined(self) -> dict[str, tuple[str, ...]]:
+        """The targets of the joins of each source."""
+        joined: dict[str, dict[str, None]] = {}
+        for target, joins in self.joins.items():
+            for source in frozenset().union(*joins):
+                joined.setdefault(source, {})[target] = None
+        return {source: tuple(sorted(targets)) for source, targets in joined.items()}
+
+    @cached_property
+    def channels(self) -> dict[str, Channel]:
+        """The fold of each key."""
+        return {name: Channel(key) for name, key in self.keys.items()}
+
+    @cached_property
+    def has_deferred(self) -> bool:
+        """Whether some nodes wait until all others have ended."""
+        return any(node.defer for node in self.nodes.values())
+
+    @cached_property
+    def is_async(self) -> bool:
+        """Whether some function is a coroutine function."""
+        branches = (branch for several in self.branches.values() for branch in several)
+        return any(node.is_async for node in self.nodes.values()) or any(branch.is_async for branch in branches)

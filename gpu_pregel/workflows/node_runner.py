@@ -1,0 +1,355 @@
+"""The compute function of a state graph with a shared state: gives nodes their input and takes their output.
+
+Messages to a node are None (an edge), the name of a source (of a join), ``[input]`` (of ``Send``) or a tuple whose first item
+says what the caller asks: ``("input", update, goto)`` at the start, ``("update", values)`` in place of a node's output, and
+``("hold",)``, which lets a node wait for the next superstep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache, partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.state import Records
+from gpu_pregel.workflows.commands import END, START, Command, Send
+from gpu_pregel.workflows.graph_spec import BUSY, Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.node_context import CURRENT, NodeContext
+from gpu_pregel.workflows.schemas import Writes, writes_of
+from gpu_pregel.workflows.tasks import node_of, sent_task
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.agents.context import Context
+
+INPUT, UPDATE, HOLD = "input", "update", "hold"
+IDLE = "__idle__"
+"""The contribution of a task whose node has not run, because it waits for others."""
+Target = str | Send
+THREADS = 32
+"""Maximum number of ordinary functions that run side by side."""
+_ONCE = RetryPolicy(attempts=1)
+
+
+class Call(NamedTuple):
+    """A call of a user's function, which a runner makes for a task."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    is_async: bool
+
+
+Calls = Generator[Call, Any, None]
+"""A task, which yields the calls that it needs and is sent their results."""
+
+
+class NodeRunner:
+    """Computes the tasks of a graph whose functions are all ordinary ones.
+
+    Parameters
+    ----------
+    graph : GraphSpec
+    config : mapping
+    retry : RetryPolicy
+        Of nodes without their own.
+    """
+
+    def __init__(self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy = _ONCE) -> None:
+        self._graph, self._config, self._retry = graph, config, retry
+
+    def __call__(self, context: Context) -> None:
+        """Compute a task."""
+        calls = self._calls(context)
+        token = CURRENT.set(NodeContext(context, self._config))
+        try:
+            function, arguments, _ = next(calls)
+            while True:
+                try:
+                    result = function(*arguments)
+                except Exception as error:
+                    function, arguments, _ = calls.throw(error)
+                else:
+                    function, arguments, _ = calls.send(result)
+        except StopIteration:
+            return
+        finally:
+            CURRENT.reset(token)
+
+    def _calls(self, context: Context) -> Calls:
+        """Compute a task, as far as it is not the user's functions that do it."""
+        task = yield from self._begin(context)
+        if task is None:
+            return
+        node, given = task
+        arguments = (given, CURRENT.get()) if node.takes_context else (given,)
+        try:
+            output = yield Call(node.function, arguments, node.is_async)
+        except Exception as error:
+            if not self._is_final(node, context, error):
+                raise
+            assert node.error_handler is not None
+            output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
+        yield from self._end(context, node.name, *read_output(node.name, output, self._graph))
+
+    def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
+        """Whether an error handler takes this error, because the node is not tried again."""
+        if node.error_handler is None:
+            return False
+        retry = node.retry or self._retry
+        return context.attempt >= retry.attempts or not retry.matches(error)
+
+    # Before the node.
+
+    def _begin(self, context: Context) -> Generator[Call, Any, tuple[NodeSpec, Any] | None]:
+        """Return the node to run and its input, or None if the task has nothing to run now."""
+        vertex, messages = context.vertex_id, context.messages
+        context.vote_to_halt()
+        if vertex == START:
+            yield from self._enter(context)
+            return None
+        if any(type(message) is tuple for message in messages):
+            yield from self._obey(context, vertex, messages)
+            return None
+        node = self._graph.nodes.get(node_of(vertex))
+        if node is None:
+            raise AgentError(
+                f"the run has a task of node {node_of(vertex)!r}, which the graph does not have: add the node again"
+            )
+        sent = type(vertex) is not str
+        if not messages or (not sent and node.name in self._graph.joins and not self._is_due(context, node.name)):
+            context.contribute(IDLE, None)
+            return None
+        if node.defer and context.aggregated(BUSY):
+            self._send_again(context, vertex, messages if sent else [None])
+            return None
+        if sent:
+            return node, messages[0][0]
+        self._clear_joins(context, node.name)
+        return node, node.schema.make(self._read(context, node.schema.keys))
+
+    def _enter(self, context: Context) -> Calls:
+        """Apply the caller's input: the task of the start."""
+        given = [*([context.value] if context.superstep == 0 else []), *context.messages]
+        context.value = None
+        for kind, update, goto in given:
+            assert kind == INPUT
+            targets = [one if isinstance(one, str) else Send(*one) for one in goto]
+            yield from self._end(context, START, list(update.items()), targets, follow=not targets)
+
+    def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:
+        """Do what the caller asks of a task instead of running its node."""
+        for kind, *data in [message for message in messages if type(message) is tuple]:
+            if kind == UPDATE:
+                yield from self._end(context, node_of(vertex), list(data[0].items()), [])
+                return
+        self._send_again(context, vertex, [message for message in messages if type(message) is not tuple])
+
+    def _send_again(self, context: Context, vertex: Any, messages: list[Any]) -> None:
+        """Let a task wait for the next superstep."""
+        for message in messages:
+            context.send(vertex, message)
+        if self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
+            context.aggregate(BUSY, len(messages))
+        context.contribute(IDLE, None)
+
+    def _is_due(self, context: Context, name: str) -> bool:
+        """Note which sources of joins have ended; return whether the node runs now."""
+        context.value, messages = arrived(self._graph, name, context.value, context.messages), context.messages
+        return is_due(self._graph, name, context.value, messages)
+
+    def _clear_joins(self, context: Context, name: str) -> None:
+        """Let complete joins wait for all their sources again."""
+        joins = self._graph.joins.get(name)
+        if joins is not None:
+            ended = zip(context.value, joins, strict=True)
+            context.value = [[] if set(one) == sources else one for one, sources in ended]
+
+    @staticmethod
+    def _read(context: Context, keys: Iterable[str]) -> dict[str, Any]:
+        """Return the state, as the last superstep left it."""
+        return {name: value[0] for name in keys if (value := context.aggregated(name))}
+
+    # After the node.
+
+    def _end(self, context: Context, name: str, writes: Writes, targets: list[Target], follow: bool = True) -> Calls:
+        """Write the updates of a task and start the tasks that follow."""
+        graph = self._graph
+        for key, update in writes:
+            context.contribute(key, update)
+        if follow:
+            targets = [*targets, *graph.edges.get(name, ())]
+            if name in graph.branches:
+                targets += yield from self._route(context, name, writes)
+        self._start(context, name, targets)
+        for target in graph.joined.get(name, ()):
+            context.send(target, name)
+            if graph.has_deferred and not graph.nodes[target].defer:
+                context.aggregate(BUSY, 1)
+
+    def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
+        """Return where the conditional edges of a node lead."""
+        found: list[Target] = []
+        state = self._fresh(context, writes)
+        for branch in self._graph.branches[name]:
+            arguments = (state, CURRENT.get()) if branch.takes_context else (state,)
+            try:
+                result = yield Call(branch.router, arguments, branch.is_async)
+            except Exception as error:
+                raise noted(error, f"raised by the router {branch.name!r} of node {name!r}") from None
+            found += destinations(name, branch, result)
+        return found
+
+    def _fresh(self, context: Context, writes: Writes) -> Any:
+        """Return the state with the updates of the task itself, for its routers."""
+        graph = self._graph
+        values = {key: context.aggregated(key) for key in graph.schema.keys}
+        for key, update in writes:
+            if key in values:
+                values[key] = graph.channels[key].take(values[key], update)
+        return graph.schema.make({key: value[0] for key, value in values.items() if value})
+
+    def _start(self, context: Context, name: str, targets: list[Target]) -> None:
+        """Send messages to the tasks that follow."""
+        graph, sent = self._graph, 0
+        for target in dict.fromkeys(one for one in targets if isinstance(one, str)):
+            if target != END:
+                self._check(name, target)
+                context.send(target, None)
+        for one in targets:
+            if isinstance(one, Send):
+                self._check(name, one.node)
+                context.send(sent_task(one.node, context.vertex_id, sent), [one.arg])
+                sent += 1
+        if graph.has_deferred:
+            nodes = {one for one in targets if isinstance(one, str) and one != END}
+            following = [*nodes, *[one.node for one in targets if isinstance(one, Send)]]
+            context.aggregate(BUSY, sum(not graph.nodes[one].defer for one in following))
+
+    def _check(self, name: str, target: str) -> None:
+        if target not in self._graph.nodes:
+            nodes = ", ".join(map(repr, self._graph.nodes))
+            raise ArgumentError(f"node {name!r} goes to {target!r}, which is no node of the graph: {nodes}")
+
+
+class AsyncNodeRunner(NodeRunner):
+    """Computes the tasks of a graph some of whose functions are coroutine functions; the others run on threads."""
+
+    async def __call__(self, context: Context) -> None:  # type: ignore[override]
+        """Compute a task."""
+        calls = self._calls(context)
+        token = CURRENT.set(NodeContext(context, self._config))
+        try:
+            call = next(calls)
+            while True:
+                try:
+                    result = await self._call(call)
+                except Exception as error:
+                    call = calls.throw(error)
+                else:
+                    call = calls.send(result)
+        except StopIteration:
+            return
+        finally:
+            CURRENT.reset(token)
+
+    @staticmethod
+    async def _call(call: Call) -> Any:
+        function, arguments, is_async = call
+        if is_async:
+            return await function(*arguments)
+        run = partial(copy_context().run, function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(threads(), run)
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """Return the threads of this process for ordinary functions beside coroutine functions."""
+    return ThreadPoolExecutor(THREADS, "node")
+
+
+def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> list[list[str]]:
+    """Return which sources of each join of a node have ended, given those so far and the messages to it."""
+    came = {message for message in messages if type(message) is str}
+    joins = graph.joins[name]
+    ended = value or [[] for _ in joins]
+    return [sorted({*one, *(came & sources)}) for one, sources in zip(ended, joins, strict=True)]
+
+
+def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
+    """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
+    if type(vertex) is not str or vertex not in graph.joins or any(type(message) is not str for message in messages):
+        return True
+    ended = arrived(graph, vertex, value, messages)
+    return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
+
+
+def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
+    """Return the updates of keys and the destinations in what a node has returned."""
+    source = f"node {name!r}"
+    if output is None:
+        return [], []
+    if isinstance(output, Command):
+        writes = [] if output.update is None else writes_of(output.update, graph.keys, source)
+        return writes, _checked_targets(name, output)
+    if isinstance(output, (list, tuple)) and any(isinstance(one, (Command, Send)) for one in output):
+        writes, targets = [], []
+        for one in output:
+            if isinstance(one, Send):
+                raise ArgumentTypeError(f"{source} returned a Send: return Command(goto=[Send(...), ...])")
+            more, goto = read_output(name, one, graph)
+            writes += more
+            targets += goto
+        return writes, targets
+    return writes_of(output, graph.keys, source), []
+
+
+def _checked_targets(name: str, command: Command) -> list[Target]:
+    targets = command.targets
+    for target in targets:
+        if not isinstance(target, (str, Send)):
+            raise ArgumentTypeError(f"node {name!r} goes to {target!r}: goto takes names of nodes and Send objects")
+    return targets
+
+
+def destinations(name: str, branch: Branch, result: Any) -> list[Target]:
+    """Return the nodes, or inputs for them, that a router has chosen."""
+    found: list[Target] = []
+    for one in result if isinstance(result, (list, tuple, set, frozenset)) else [result]:
+        if isinstance(one, Send):
+            found.append(one)
+        elif branch.routes is not None:
+            if one not in branch.routes:
+                known = ", ".join(map(repr, branch.routes))
+                raise ArgumentError(
+                    f"the router {branch.name!r} of node {name!r} returned {one!r:.200}, which is no key of its routes: "
+                    f"{known}"
+                )
+            found.append(branch.routes[one])
+        elif isinstance(one, str):
+            found.append(one)
+        else:
+            raise ArgumentTypeError(
+                f"the router {branch.name!r} of node {name!r} returned {one!r:.200}: return names of nodes or Send "
+                f"objects, or pass routes"
+            )
+    return found
+
+
+def noted(error: Exception, note: str) -> Exception:
+    """Return an exception with a note where it was raised."""
+    error.add_note(note)
+    return error
+
+
+def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the tasks of a superstep whose nodes have run, and their updates."""
+    for vertex, record in records:
+        names = [name for name, _ in record.aggregates]
+        if IDLE not in names and (task := decode(vertex)) != START:
+            yield task, {name: decode(data) for name, data in record.aggregates if name != BUSY}
