@@ -60,10 +60,11 @@ def _type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         ) from None
 
 
-def parameters_of_type(function: Callable[..., Any], name: str, wanted: type) -> list[str]:
-    """Return the names of the parameters that are annotated with a type."""
+def parameters_of_type(function: Callable[..., Any], name: str, wanted: Any) -> list[str]:
+    """Return the names of the parameters that are annotated with a type, or with it and None."""
     hints = _type_hints(function, name)
-    return [key for key in inspect.signature(function).parameters if hints.get(key) is wanted]
+    parameters = inspect.signature(function).parameters
+    return [key for key in parameters if hints.get(key) is wanted or hints.get(key) == wanted | None]
 
 
 def _with_description(annotation: Any, text: str | None) -> Any:

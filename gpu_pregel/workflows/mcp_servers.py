@@ -49,6 +49,7 @@ class Connection:
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: asyncio.Event | None = None
+        self._task: asyncio.Task[Any] | None = None
         self.has_ended = False
         self._thread = threading.Thread(target=self._run, daemon=True, name="mcp")
         self._thread.start()
@@ -81,7 +82,8 @@ class Connection:
     async def _serve(self) -> None:
         from mcp import Client
 
-        self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
+        self._closing, self._task = asyncio.Event(), asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
         async with Client(self._streams()) as client:
             self._errors.close()
             self._client = client
@@ -142,9 +144,10 @@ class Connection:
 
     def close(self) -> None:
         """End the server."""
-        if self._loop is not None and self._closing is not None:
+        if self._loop is not None and self._closing is not None and self._task is not None:
+            end = self._closing.set if self._client is not None else self._task.cancel
             with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._closing.set)
+                self._loop.call_soon_threadsafe(end)
         self._thread.join(_CLOSE_TIMEOUT)
 
 
