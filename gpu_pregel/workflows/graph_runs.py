@@ -11,21 +11,24 @@ from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeErro
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.options import RunOptions
-from gpu_pregel.host.agents.recovery import begin, begin_from_store
+from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.stored_options import describe_options
+from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.commands import START, Command, Interrupt, Send
 from gpu_pregel.workflows.graph_spec import BUSY, GraphSpec
-from gpu_pregel.workflows.node_runner import INPUT, AsyncNodeRunner, NodeRunner
+from gpu_pregel.workflows.node_runner import INPUT, THREADS, AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.schemas import Schema, writes_of
 from gpu_pregel.workflows.stored_threads import StoredThread
-from gpu_pregel.workflows.tasks import label, node_of
+from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.workflows.streams import Reporter
 
 ONCE = RetryPolicy(attempts=1)
 INTERRUPT = "__interrupt__"
@@ -59,7 +62,7 @@ class GraphRuns:
     def __init__(self, graph: GraphSpec, options: CompileOptions) -> None:
         self.graph, self.options = graph, options
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
-        self.runner = AsyncNodeRunner if graph.is_async else NodeRunner
+        self._runner = (AsyncNodeRunner if graph.is_async else NodeRunner)(graph, {}, options.retry or ONCE)
         aggregators = {
             name: Aggregator(channel, initial=channel.key.initial, persistent=True)
             for name, channel in graph.channels.items()
@@ -67,8 +70,9 @@ class GraphRuns:
         if graph.has_deferred:
             aggregators[BUSY] = Aggregator("sum", initial=0)
         self._base = RunOptions(
-            self.runner(graph, {}),
+            self._runner,
             workers=options.workers,
+            threads=0 if options.workers or graph.is_async else options.threads or THREADS,
             aggregators=aggregators,
             retry=options.retry or ONCE,
             on_missing="create",
@@ -76,7 +80,10 @@ class GraphRuns:
             durability=options.durability,
             max_supersteps=options.max_supersteps,
         )
-        self._nodes = [Vertex(name, halted=True) for name in graph.nodes]
+        describe_options(self._base)  # once for all runs
+        halted = encode_vertex(Vertex(START, halted=True))[1]
+        self._vertices = dict.fromkeys(graph.ids.values(), halted)
+        self._aggregates = {name: encode(one.initial) for name, one in self._base.aggregators_by_name.items()}
 
     # Options.
 
@@ -89,8 +96,8 @@ class GraphRuns:
             if "recursion_limit" in config:
                 limit = check_integer('config["recursion_limit"]', config["recursion_limit"], 1, 1 << 62)
         if configurable:
-            options.functions_by_name = {"compute": self.runner(self.graph, configurable, self.options.retry or ONCE)}
-        options.max_supersteps = begun + limit + 1  # the superstep of the start
+            options.functions_by_name = {"compute": self._runner.with_config(configurable)}
+        options.max_supersteps = begun + limit + 1  # that of the start
         options.observers = list(observers)
         return options
 
@@ -141,10 +148,26 @@ class GraphRuns:
         return agents
 
     def _start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
+        """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
         try:
-            return AgentRun(options, begin([Vertex(START, message), *self._nodes], options, run_id=run_id))
+            state = self._initial_state(message, options)
         except CodecError as error:
             raise CodecError(f"the input: {error}") from None
+        return AgentRun(options, begin_state(state, options, run_id=run_id))
+
+    def _initial_state(self, message: Any, options: RunOptions) -> State:
+        graph, (_, update, goto) = self.graph, message
+        aggregates, inbox, vertices = dict(self._aggregates), {}, self._vertices.copy()
+        if goto or START in graph.branches:
+            vertices[graph.ids[START]] = encode_vertex(Vertex(START, message))[1]
+        else:
+            for name, value in update.items():
+                channel = graph.channels[name]
+                aggregates[name] = encode(channel.take(channel.key.initial, value), name=name)
+            inbox = {target: [trigger] for target, trigger in graph.followers[START]}
+            if graph.has_deferred:
+                aggregates[BUSY] = encode(graph.busy_followers[START])
+        return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
 
     def _read_input(self, given: Any) -> tuple[tuple[Any, ...], Any]:
         """Return the answers to questions, as a tuple of one or none, and the message to the start or None."""
@@ -255,9 +278,37 @@ class GraphRuns:
         """Return the values of the keys of a schema that have one."""
         return {name: value[0] for name in schema.keys if (value := decode(aggregates[name]))}
 
-    async def finish_on_loop(self, given: Any, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Open a run, and run to the end on the running event loop."""
-        raise NotImplementedError
+    async def finish_on_loop(
+        self, given: Any, config: Mapping[str, Any] | None, reporter: Reporter | None = None
+    ) -> dict[str, Any]:
+        """Open a run, and run to the end on the running event loop; a reporter is told of each superstep."""
+        from gpu_pregel.host.agents.async_driver import AsyncDriver
+
+        wanted = self.options.interrupt_after
+        waiting: set[str] = set()
+
+        def start() -> AgentRun:
+            agents = self.open(given, config) if reporter is None else reporter.open(given, config)
+            waiting.update(self.waiting(agents) if wanted else ())
+            return agents
+
+        def stops(agents: AgentRun) -> bool:
+            if reporter is not None:
+                reporter.after_step(agents)
+            is_after = not waiting.isdisjoint(wanted) and agents._policy.ledger is None
+            waiting.clear()
+            waiting.update(self.waiting(agents) if wanted else ())
+            return is_after or self._is_before_breakpoint(agents)
+
+        def conclude(agents: AgentRun) -> dict[str, Any]:
+            if reporter is not None:
+                reporter.after_step(agents)
+                reporter.at_end(agents)
+            self.pause(agents)
+            return self.conclude(agents)
+
+        has_stops = reporter is not None or self._has_breakpoints
+        return await AsyncDriver(self._base).run(start, True, conclude, stops if has_stops else None)
 
 
 def open_questions(agents: AgentRun) -> dict[Any, Interrupt]:
@@ -273,7 +324,7 @@ def open_questions(agents: AgentRun) -> dict[Any, Interrupt]:
 
 def question_id(superstep: int, vertex: Any, number: int) -> str:
     """Return the id of the k-th question of a task."""
-    return f"{superstep}:{label(vertex)}:{number}"
+    return f"{superstep}:{vertex}:{number}"
 
 
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from gpu_pregel.host.agents.codec import encode, id_key
+from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.channels import Channel
+from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.schemas import Key, Schema
 
+TRIGGER = encode(None)
+"""The message of an edge."""
 BUSY = "__busy__"
 """The aggregate that counts the tasks of the next superstep that deferred nodes wait for."""
 
@@ -70,13 +75,41 @@ class GraphSpec:
     branches: dict[str, tuple[Branch, ...]]
 
     @cached_property
-    def joined(self) -> dict[str, tuple[str, ...]]:
-        """The targets of the joins of each source."""
-        joined: dict[str, dict[str, None]] = {}
+    def ids(self) -> dict[str, Id]:
+        """The encoded id of each node, and that of the start."""
+        return {name: id_key(name) for name in (START, *self.nodes)}
+
+    @cached_property
+    def triggered(self) -> dict[Id, NodeSpec]:
+        """The nodes that run whenever an edge leads to them, by encoded id: those without joins that are not deferred."""
+        return {self.ids[name]: one for name, one in self.nodes.items() if not one.defer and name not in self.joins}
+
+    @cached_property
+    def simple(self) -> dict[Id, NodeSpec]:
+        """Those of them that are ordinary functions without routers and error handlers."""
+        return {
+            key: one
+            for key, one in self.triggered.items()
+            if not one.is_async and one.error_handler is None and one.name not in self.branches
+        }
+
+    @cached_property
+    def followers(self) -> dict[str, tuple[tuple[Id, bytes], ...]]:
+        """The encoded messages along the edges of each node: triggers, and its name for joins that it is a source of."""
+        found: dict[str, list[tuple[Id, bytes]]] = {}
+        for source, targets in self.edges.items():
+            found.setdefault(source, []).extend((self.ids[target], TRIGGER) for target in targets)
         for target, joins in self.joins.items():
-            for source in frozenset().union(*joins):
-                joined.setdefault(source, {})[target] = None
-        return {source: tuple(sorted(targets)) for source, targets in joined.items()}
+            for source in sorted(frozenset().union(*joins)):
+                found.setdefault(source, []).append((self.ids[target], encode(source)))
+        return {source: tuple(messages) for source, messages in found.items()}
+
+    @cached_property
+    def busy_followers(self) -> dict[str, int]:
+        """The number of tasks along the edges of each node that are not deferred."""
+        deferred = {self.ids[name] for name, one in self.nodes.items() if one.defer}
+        counts = {name: sum(target not in deferred for target, _ in to) for name, to in self.followers.items()}
+        return {name: counts.get(name, 0) for name in self.ids}
 
     @cached_property
     def channels(self) -> dict[str, Channel]:

@@ -11,19 +11,22 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from copy import copy
 from functools import cache, partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import Records
+from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
-from gpu_pregel.workflows.graph_spec import BUSY, Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Writes, writes_of
-from gpu_pregel.workflows.tasks import node_of, sent_task
+from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
@@ -62,12 +65,27 @@ class NodeRunner:
 
     def __init__(self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy = _ONCE) -> None:
         self._graph, self._config, self._retry = graph, config, retry
+        self._values: dict[str, tuple[bytes, Any]] = {}
+        """The last value of each key that cannot be modified, with its encoding."""
+
+    def with_config(self, config: Mapping[str, Any]) -> Self:
+        """Return a runner with another configuration."""
+        other = copy(self)
+        other._config = config
+        return other
 
     def __call__(self, context: Context) -> None:
         """Compute a task."""
-        calls = self._calls(context)
         token = CURRENT.set(NodeContext(context, self._config))
         try:
+            simple = self._simple(context)
+            if simple is not None:  # the usual case, in half the time
+                node, given = simple
+                context.vote_to_halt()
+                output = node.function(given, CURRENT.get()) if node.takes_context else node.function(given)
+                self._end(context, node.name, *read_output(node.name, output, self._graph))
+                return
+            calls = self._calls(context)
             function, arguments, _ = next(calls)
             while True:
                 try:
@@ -80,6 +98,20 @@ class NodeRunner:
             return
         finally:
             CURRENT.reset(token)
+
+    def _simple(self, context: Context) -> tuple[NodeSpec, Any] | None:
+        """Return the node and its input if nothing but the node has to be called, and nothing but an edge leads here."""
+        graph = self._graph
+        node = graph.simple.get(encoded_id(context))
+        if node is not None:
+            if is_triggered(context):
+                return node, node.schema.make(self._read(context, node.schema.keys))
+        elif len(context.encoded_messages) == 1:
+            vertex: str = context.vertex_id
+            node = graph.simple.get(graph.ids.get(node_of(vertex), b""))
+            if node is not None and is_sent(vertex) and type(message := context.messages[0]) is list:
+                return node, message[0]
+        return None
 
     def _calls(self, context: Context) -> Calls:
         """Compute a task, as far as it is not the user's functions that do it."""
@@ -95,7 +127,7 @@ class NodeRunner:
                 raise
             assert node.error_handler is not None
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
-        yield from self._end(context, node.name, *read_output(node.name, output, self._graph))
+        yield from self._follow(context, node.name, *read_output(node.name, output, self._graph))
 
     def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
         """Whether an error handler takes this error, because the node is not tried again."""
@@ -108,8 +140,11 @@ class NodeRunner:
 
     def _begin(self, context: Context) -> Generator[Call, Any, tuple[NodeSpec, Any] | None]:
         """Return the node to run and its input, or None if the task has nothing to run now."""
-        vertex, messages = context.vertex_id, context.messages
         context.vote_to_halt()
+        node = self._graph.triggered.get(encoded_id(context))
+        if node is not None and is_triggered(context):
+            return node, node.schema.make(self._read(context, node.schema.keys))
+        vertex, messages = context.vertex_id, context.messages
         if vertex == START:
             yield from self._enter(context)
             return None
@@ -121,8 +156,8 @@ class NodeRunner:
             raise AgentError(
                 f"the run has a task of node {node_of(vertex)!r}, which the graph does not have: add the node again"
             )
-        sent = type(vertex) is not str
-        if not messages or (not sent and node.name in self._graph.joins and not self._is_due(context, node.name)):
+        sent = is_sent(vertex)
+        if not sent and node.name in self._graph.joins and not self._is_due(context, node.name):
             context.contribute(IDLE, None)
             return None
         if node.defer and context.aggregated(BUSY):
@@ -140,13 +175,16 @@ class NodeRunner:
         for kind, update, goto in given:
             assert kind == INPUT
             targets = [one if isinstance(one, str) else Send(*one) for one in goto]
-            yield from self._end(context, START, list(update.items()), targets, follow=not targets)
+            if targets:
+                self._end(context, START, list(update.items()), targets, follow=False)
+            else:
+                yield from self._follow(context, START, list(update.items()), [])
 
     def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:
         """Do what the caller asks of a task instead of running its node."""
         for kind, *data in [message for message in messages if type(message) is tuple]:
             if kind == UPDATE:
-                yield from self._end(context, node_of(vertex), list(data[0].items()), [])
+                yield from self._follow(context, node_of(vertex), list(data[0].items()), [])
                 return
         self._send_again(context, vertex, [message for message in messages if type(message) is not tuple])
 
@@ -170,27 +208,40 @@ class NodeRunner:
             ended = zip(context.value, joins, strict=True)
             context.value = [[] if set(one) == sources else one for one, sources in ended]
 
-    @staticmethod
-    def _read(context: Context, keys: Iterable[str]) -> dict[str, Any]:
+    def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""
-        return {name: value[0] for name in keys if (value := context.aggregated(name))}
+        aggregates, values, state = encoded_aggregates(context), self._values, {}
+        for name in keys:
+            data = aggregates[name]
+            known = values.get(name)
+            if known is not None and known[0] is data:
+                state[name] = known[1]
+            elif value := decode(data, name=f"the value of key {name!r}"):
+                state[name] = value[0]
+                if type(value[0]) in IMMUTABLE_TYPES:
+                    values[name] = data, value[0]
+        return state
 
     # After the node.
 
-    def _end(self, context: Context, name: str, writes: Writes, targets: list[Target], follow: bool = True) -> Calls:
+    def _follow(self, context: Context, name: str, writes: Writes, targets: list[Target]) -> Calls:
+        """Ask the routers of a node, then end its task."""
+        if name in self._graph.branches:
+            targets = targets + (yield from self._route(context, name, writes))
+        self._end(context, name, writes, targets)
+
+    def _end(self, context: Context, name: str, writes: Writes, targets: list[Target], follow: bool = True) -> None:
         """Write the updates of a task and start the tasks that follow."""
         graph = self._graph
         for key, update in writes:
-            context.contribute(key, update)
+            context.contribute(key, (update,))
+        if targets:
+            self._start(context, name, targets)
         if follow:
-            targets = [*targets, *graph.edges.get(name, ())]
-            if name in graph.branches:
-                targets += yield from self._route(context, name, writes)
-        self._start(context, name, targets)
-        for target in graph.joined.get(name, ()):
-            context.send(target, name)
-            if graph.has_deferred and not graph.nodes[target].defer:
-                context.aggregate(BUSY, 1)
+            for target, message in graph.followers.get(name, ()):
+                send_encoded(context, target, message)
+            if graph.has_deferred:
+                context.aggregate(BUSY, graph.busy_followers[name])
 
     def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
         """Return where the conditional edges of a node lead."""
@@ -215,21 +266,20 @@ class NodeRunner:
         return graph.schema.make({key: value[0] for key, value in values.items() if value})
 
     def _start(self, context: Context, name: str, targets: list[Target]) -> None:
-        """Send messages to the tasks that follow."""
+        """Start the tasks that a router or a command has chosen."""
         graph, sent = self._graph, 0
-        for target in dict.fromkeys(one for one in targets if isinstance(one, str)):
-            if target != END:
-                self._check(name, target)
-                context.send(target, None)
-        for one in targets:
-            if isinstance(one, Send):
-                self._check(name, one.node)
-                context.send(sent_task(one.node, context.vertex_id, sent), [one.arg])
+        for target in targets:
+            if target == END:
+                continue
+            node = target if isinstance(target, str) else target.node
+            self._check(name, node)
+            if isinstance(target, str):
+                send_encoded(context, graph.ids[target], TRIGGER)
+            else:
+                context.send(sent_task(node, context.vertex_id, sent), [target.arg])
                 sent += 1
-        if graph.has_deferred:
-            nodes = {one for one in targets if isinstance(one, str) and one != END}
-            following = [*nodes, *[one.node for one in targets if isinstance(one, Send)]]
-            context.aggregate(BUSY, sum(not graph.nodes[one].defer for one in following))
+            if graph.has_deferred and not graph.nodes[node].defer:
+                context.aggregate(BUSY, 1)
 
     def _check(self, name: str, target: str) -> None:
         if target not in self._graph.nodes:
@@ -273,6 +323,12 @@ def threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, "node")
 
 
+def is_triggered(context: Context) -> bool:
+    """Whether all messages to a task came along edges."""
+    messages = context.encoded_messages
+    return messages.count(TRIGGER) == len(messages)
+
+
 def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> list[list[str]]:
     """Return which sources of each join of a node have ended, given those so far and the messages to it."""
     came = {message for message in messages if type(message) is str}
@@ -283,7 +339,7 @@ def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> lis
 
 def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
     """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
-    if type(vertex) is not str or vertex not in graph.joins or any(type(message) is not str for message in messages):
+    if vertex not in graph.joins or any(type(message) is not str for message in messages):
         return True
     ended = arrived(graph, vertex, value, messages)
     return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
@@ -352,4 +408,4 @@ def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
     for vertex, record in records:
         names = [name for name, _ in record.aggregates]
         if IDLE not in names and (task := decode(vertex)) != START:
-            yield task, {name: decode(data) for name, data in record.aggregates if name != BUSY}
+            yield task, {name: decode(data)[0] for name, data in record.aggregates if name != BUSY}

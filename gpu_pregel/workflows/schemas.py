@@ -67,15 +67,9 @@ class Schema:
             return True
         return name in (self.cls.model_fields if self._is_model else self.cls.__dataclass_fields__)
 
-    def make(self, values: Mapping[str, Any]) -> Any:
-        """Return a state with the values of this class's keys."""
-        if self._is_dict:
-            return dict(values) if values.keys() <= self.keys.keys() else self.pick(values)
-        return self.cls(**self.pick(values))
-
-    def pick(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of this class's keys."""
-        return {name: values[name] for name in self.keys if name in values}
+    def make(self, values: dict[str, Any]) -> Any:
+        """Return a state with these values of this class's keys."""
+        return values if self._is_dict else self.cls(**values)
 
 
 def _key(cls: Any, name: str, hint: Any) -> Key:
@@ -128,6 +122,8 @@ def _initial(hint: Any) -> tuple[Any, ...]:
 
 def writes_of(update: Any, keys: Mapping[str, Key], source: str) -> Writes:
     """Return the updates of keys that a node has returned, or a caller has passed, as a mapping or a state."""
+    if type(update) is dict and update.keys() <= keys.keys():
+        return list(update.items())
     if isinstance(update, Mapping):
         for name in update:
             if name not in keys:

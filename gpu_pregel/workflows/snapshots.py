@@ -16,7 +16,7 @@ from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of, question
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.node_runner import is_due
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
-from gpu_pregel.workflows.tasks import label, node_of
+from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import CommitRow
@@ -167,5 +167,5 @@ def _tasks(graph: GraphSpec, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
         if encoded in asked:
             number = ledger.entry(encoded).asked
             questions = Interrupt(decode(asked[encoded]), question_id(found.superstep, vertex, number), node_of(vertex))
-        tasks.append(TaskSnapshot(node_of(vertex), label(vertex), error, () if questions is None else (questions,)))
+        tasks.append(TaskSnapshot(node_of(vertex), vertex, error, () if questions is None else (questions,)))
     return tuple(tasks)

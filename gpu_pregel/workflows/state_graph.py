@@ -149,6 +149,8 @@ class StateGraph:
             raise ArgumentError(f"there is a node {name!r} already: choose another name")
         if not name or name in (START, END):
             raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
+        if ":" in name:
+            raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
         if name in self._keys:
             raise ArgumentError(f"{name!r} is a key of the state: choose another name for the node")
 

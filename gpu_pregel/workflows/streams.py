@@ -14,9 +14,10 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.fold import AgentChange
 from gpu_pregel.host.agents.observers.events import Event
+from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_runs import INTERRUPT, GraphRuns, open_questions
 from gpu_pregel.workflows.node_runner import executed
-from gpu_pregel.workflows.tasks import label, node_of
+from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.superstep.journal import FoldedSuperstep
@@ -142,10 +143,12 @@ class Reporter:
     def open(self, given: Any, config: Mapping[str, Any] | None) -> AgentRun:
         """Open the run."""
         agents = self._runs.open(given, config, (self.observe,) if self._stream._is_live else ())
-        self.watch(agents)
+        self._watch(agents)
+        if START not in self._runs.waiting(agents):
+            self._put("values", self._runs.values(agents._policy.state.aggregates, self._runs.graph.output))
         return agents
 
-    def watch(self, agents: AgentRun) -> None:
+    def _watch(self, agents: AgentRun) -> None:
         """Note the change of each commit."""
         policy = agents._policy
         commit = policy.commit
@@ -178,7 +181,7 @@ class Reporter:
             tasks = list(executed(change.records))
             for vertex, writes in tasks:
                 self._put("updates", {node_of(vertex): writes or None})
-            if tasks or len(change.records) == 1:  # the start
+            if tasks or any(vertex == self._runs.graph.ids[START] for vertex, _ in change.records):
                 self._put("values", runs.values(change.aggregates, runs.graph.output))
             if self._modes & {"checkpoints", "debug"}:
                 self._put(
@@ -201,5 +204,5 @@ class Reporter:
 
 def _about(event: Event) -> dict[str, Any]:
     """Return the task of an event."""
-    about = {"node": node_of(event.vertex), "task": label(event.vertex), "superstep": event.superstep}
+    about = {"node": node_of(event.vertex), "task": event.vertex, "superstep": event.superstep}
     return about if event.attempt is None else {**about, "attempt": event.attempt}

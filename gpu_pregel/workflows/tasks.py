@@ -1,7 +1,8 @@
 """Names of tasks: a node is the vertex of its name, and each input that ``Send`` gives to a node has a vertex of its own.
 
-Such a vertex is ``(node, depth, sender, *path)``: which of the sender's tasks it is and, if the sender was sent too, which of
-the tasks of its sender that was, and so on. Trailing zeros are left out, so that a long chain keeps a short name.
+The k-th task that node "split" sends to node "count" is ``"count:split:k"``; the j-th one that this one sends to node "sum"
+is ``"sum:split:k.j"``, and so on. Zeros at the end of such a path are counted, as in ``"sum:split:4~2"`` for 4.0.0, so that a
+long chain of single tasks keeps a short name. Names of nodes have no colon.
 """
 
 from __future__ import annotations
@@ -9,33 +10,37 @@ from __future__ import annotations
 from typing import Any
 
 
-def node_of(vertex: Any) -> str:
+def node_of(vertex: str) -> str:
     """Return the node of a task."""
-    return vertex if type(vertex) is str else vertex[0]
+    return vertex.partition(":")[0]
 
 
-def label(vertex: Any) -> str:
-    """Return the name of a task for people: the node, and the number of one that was sent."""
-    if type(vertex) is str:
-        return vertex
-    node, _, sender, *path = vertex
-    return f"{node} ({sender} {'.'.join(map(str, path or [0]))})"
+def is_sent(vertex: str) -> bool:
+    """Whether a task has got its input by ``Send``."""
+    return ":" in vertex
 
 
-def sent_task(node: str, sender: Any, number: int) -> tuple[Any, ...]:
-    """Return the vertex of the k-th input that a task sends."""
-    if type(sender) is str:
-        depth, root, path = 1, sender, (number,)
-    else:
-        _, before, root, *rest = sender
-        depth = before + 1
-        path = (*rest, *[0] * (before - len(rest)), number)
-    length = len(path)
-    while length and path[length - 1] == 0:
-        length -= 1
-    return (node, depth, root, *path[:length])
+def sent_task(node: str, sender: str, number: int) -> str:
+    """Return the name of the k-th task that a task sends."""
+    if ":" not in sender:
+        return f"{node}:{sender}:{number}"
+    _, root, path = sender.split(":")
+    if number == 0:
+        start, _, zeros = path.partition("~")
+        return f"{node}:{root}:{start}~{int(zeros or 0) + 1}"
+    return f"{node}:{root}:{'.'.join(map(str, _path(path)))}.{number}"
 
 
-def writer_order(vertex: Any) -> tuple[Any, ...]:
+def writer_order(vertex: str) -> tuple[Any, ...]:
     """Return the place of a task among those whose updates are folded: nodes by name, then sent ones in order."""
-    return (0, vertex) if type(vertex) is str else (1, *vertex[1:])
+    if ":" not in vertex:
+        return (0, vertex)
+    _, root, path = vertex.split(":")
+    numbers = (int(path),) if path.isdigit() else _path(path)
+    return (1, len(numbers), root, numbers)
+
+
+def _path(path: str) -> tuple[int, ...]:
+    """Return the numbers of a path."""
+    start, _, zeros = path.partition("~")
+    return (*map(int, start.split(".")), *[0] * int(zeros or 0))

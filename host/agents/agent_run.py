@@ -76,7 +76,7 @@ class AgentRun:
         partition_options = options.for_partitions(recovered.run_id, recovered.branch)
         transport: Transport | None = None
         try:
-            self._transport = transport = _transport(options.workers, partition_options, in_slices=journal is not None)
+            self._transport = transport = _transport(options, partition_options, in_slices=journal is not None)
             with _NOTHING if len(recovered.state.vertices) < FEW else relaxed_gc(beside_users_code=False):
                 self._policy = AgentPolicy(
                     options,
@@ -299,9 +299,13 @@ class AgentRun:
             self._master.close()
 
 
-def _transport(workers: int, options: PartitionOptions, *, in_slices: bool) -> Transport:
-    if workers == 0:
-        return InProcessTransport(options, in_slices=in_slices)
-    from gpu_pregel.host.agents.workers.pool import WorkerPool
+def _transport(options: RunOptions, partition_options: PartitionOptions, *, in_slices: bool) -> Transport:
+    if options.workers:
+        from gpu_pregel.host.agents.workers.pool import WorkerPool
 
-    return WorkerPool(options, workers)
+        return WorkerPool(partition_options, options.workers)
+    if options.threads:
+        from gpu_pregel.host.agents.workers.thread_transport import ThreadTransport
+
+        return ThreadTransport(partition_options, options.threads, in_slices=in_slices)
+    return InProcessTransport(partition_options, in_slices=in_slices)

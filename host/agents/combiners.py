@@ -45,17 +45,32 @@ class TopK:
 
 
 class SuperstepFold:
-    """A fold that sees all contributions of a superstep at once, with the vertices that made them.
+    """The fold of a persistent aggregate by a layer on top of the runtime, passed as ``Aggregator.combine``."""
 
-    Passed as ``Aggregator.combine`` by layers on top of the runtime.
-    """
+    def fold(self, before: bytes, contributions: Sequence[tuple[Id, bytes]]) -> bytes:
+        """Return the encoded aggregate after the contributions of a superstep, at least one.
 
-    def fold(self, before: Any, contributions: Sequence[tuple[Any, Any]]) -> Any:
-        """Return the aggregate after the contributions, pairs of a vertex's id and a value, in their order.
+        Parameters
+        ----------
+        before : bytes
+            The encoded aggregate.
+        contributions : sequence of (Id, bytes)
+            Encoded, with the vertices that made them, in the order of (vertex, sequence).
 
-        It may modify ``before``, and is not called for a persistent aggregate without contributions.
+        Raises
+        ------
+        ContributionsError
+            Some of them cannot be folded.
         """
         raise NotImplementedError
+
+
+class ContributionsError(Exception):
+    """Contributions cannot be folded; ``reasons`` has why, by vertex."""
+
+    def __init__(self, reasons: dict[Id, Exception]) -> None:
+        self.reasons = reasons
+        super().__init__("; ".join(map(str, reasons.values())))
 
 
 class CombinerError(Exception):
@@ -123,15 +138,9 @@ class Reduction:
             result = self.combine(result, part)
         return result
 
-    def extend(self, before: Any, contributions: Sequence[tuple[Id, bytes]]) -> Any:
-        """Return the aggregate ``before`` extended by contributions. None means no aggregate.
-
-        Only a ``SuperstepFold`` may modify ``before``.
-        """
-        if isinstance(self.combine, SuperstepFold):
-            return self.combine.fold(before, [(decode(vertex), decode(data)) for vertex, data in contributions])
+    def extend(self, before: Any, parts: list[Any]) -> Any:
+        """Return the aggregate ``before`` extended by contributions; it is not modified. None means no aggregate."""
         before = decode(encode(before))
-        parts = [decode(data) for _, data in contributions]
         if not parts:
             return before
         if before is None or self.combine == "last":

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.combiners import Reduction
+from gpu_pregel.host.agents.combiners import ContributionsError, Reduction, SuperstepFold
 from gpu_pregel.host.agents.companion import Companion
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
@@ -18,7 +18,7 @@ from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.timers import Timers, timers_after
-from gpu_pregel.host.agents.workers.executor import text_of
+from gpu_pregel.host.agents.workers.error_texts import text_of
 
 
 class RefusedError(Exception):
@@ -197,6 +197,15 @@ def _fold_aggregates(
     encoded: dict[str, bytes] = {}
     for name, aggregator in options.aggregators_by_name.items():
         before, made = aggregator.initial, contributions.get(name, [])
+        if isinstance(aggregator.combine, SuperstepFold):
+            encoded[name] = before = state.aggregates[name]
+            if made:
+                try:
+                    encoded[name] = aggregator.combine.fold(before, made)
+                except ContributionsError as error:
+                    for vertex, reason in error.reasons.items():
+                        refused.setdefault(vertex, refusal(str(reason), reason))
+            continue
         if aggregator.persistent:
             if not made and options.master is None:
                 encoded[name] = state.aggregates[name]
@@ -214,7 +223,7 @@ def _fold_aggregates(
 
 def _extend(reduction: Reduction, before: Any, contributions: Contributions) -> tuple[Any, bytes]:
     """Return the aggregate ``before`` extended by contributions, and its encoding."""
-    total = reduction.extend(before, contributions)
+    total = reduction.extend(before, [decode(data) for _, data in contributions])
     return total, encode(total, name="its result")
 
 
@@ -244,7 +253,7 @@ def _find_culprits(
 ) -> tuple[Any, list[tuple[Id, BaseException]]]:
     """Return the aggregate of the contributions that can be folded, and the vertices of the others."""
     try:
-        return _extend(reduction, decode(encode(before)), contributions)[0], []
+        return _extend(reduction, before, contributions)[0], []
     except (Exception, SystemExit) as error:
         if len(contributions) < 2:
             return before, [(vertex, error) for vertex, _ in contributions]

@@ -65,6 +65,7 @@ class RunOptions:
     compute: Compute | None = None
     _: KW_ONLY
     workers: int = 0
+    threads: int = 0
     combiner: Any = None
     aggregators: Mapping[str, Any] | None = None
     master: Callable[[MasterContext], Any] | None = None
@@ -99,6 +100,12 @@ class RunOptions:
     def __post_init__(self) -> None:
         self.described = None
         check_integer("workers", self.workers, 0, 1 << 10)
+        check_integer("threads", self.threads, 0, 1 << 10)
+        if self.workers and self.threads:
+            raise ArgumentError(
+                f"threads={self.threads} are threads of this process, but workers={self.workers} compute in others: "
+                f"pass one of them"
+            )
         if self.max_supersteps is not None:
             check_integer("max_supersteps", self.max_supersteps, 1, 1 << 62)
         check_choice("on_limit", self.on_limit, ("raise", "return"))
@@ -170,10 +177,10 @@ class RunOptions:
         seconds = check_seconds("timeout", timeout)
         self.timeout = timeout if isinstance(timeout, (int, float)) else seconds
         blocking = [name for name, function in self.functions_by_name.items() if not is_async(function)]
-        if self.workers == 0 and blocking:
+        if self.workers == self.threads == 0 and blocking:
             raise ArgumentError(
                 f"timeout={self.timeout} cannot be enforced with workers=0, because function {blocking[0]!r} cannot be "
-                f"interrupted: pass workers=1, or make it async"
+                f"interrupted: pass workers=1 or threads=1, or make it async"
             )
 
     def _add_aggregator(self, name: str, given: Any) -> None:

@@ -23,7 +23,7 @@ from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.work_stealing import WorkStealing
-from gpu_pregel.host.agents.workers.executor import text_of, trace_of
+from gpu_pregel.host.agents.workers.error_texts import text_of, trace_of
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits

@@ -124,7 +124,13 @@ def begin(
         result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
         _check_limit("checkpoint_data", result, options)
         return result
-    state = initial_state(given, options)
+    return begin_state(initial_state(given, options), options, kind, run_id)
+
+
+def begin_state(
+    state: State, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None
+) -> RecoveredRun:
+    """Begin a run with a state, in a store if the options name one."""
     if run_id is None:
         run_id = new_run_id() if options.run_id is None else options.run_id
     result = RecoveredRun(run_id, 0, 0, state)

@@ -31,6 +31,10 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     workers : int, default 0
         Number of worker processes; 0 computes in this process. Idle workers compute vertices that wait in busy ones.
         Results do not depend on it.
+    threads : int, default 0
+        Maximum number of attempts of an ordinary function that are computed side by side on threads of this process;
+        with 0, and for a vertex that is alone in its superstep, they are computed on the thread of the caller. Attempts
+        see the caller's context variables. Results do not depend on it.
     combiner : str, TopK or callable, optional
         Folds the messages to a vertex into one. Accepts the values of ``Aggregator.combine``.
     aggregators : mapping of str to Aggregator, or to a value of ``Aggregator.combine``
@@ -51,9 +55,11 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         Vertex or None, the requested ones, and the messages to it, it returns the Vertex to add, or None. Without it,
         the vertices that made conflicting requests fail.
     timeout : float, optional
-        Maximum seconds of an attempt, or since its last ``ctx.heartbeat()``; needs workers, or an ``async`` function.
-        With ``workers=0`` an attempt is cancelled at its next ``await``. One that still runs a second later fails and
-        is abandoned; one that blocks the event loop cannot be interrupted.
+        Maximum seconds of an attempt, or since its last ``ctx.heartbeat()``; needs workers, threads, or an ``async``
+        function. A thread cannot be ended, so an attempt that takes longer is abandoned: it fails, and what its thread
+        still does has no effect on the run. With ``workers=0`` an attempt of an ``async`` function is cancelled at its
+        next ``await``. One that still runs a second later fails and is abandoned; one that blocks the event loop cannot
+        be interrupted.
     max_supersteps : int or None, default 100
         Maximum number of supersteps; 3 runs supersteps 0, 1 and 2. If it is reached, the status is "max_supersteps",
         and an error is raised. None is no limit.
@@ -184,7 +190,7 @@ async def finish_on_loop(options: RunOptions, start: Callable[[], AgentRun], *, 
     """Start a run and run to the end on the running event loop; ``is_small`` says that starting takes little time."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 
-    return _conclude(await AsyncDriver(options).run(start, is_small), options)
+    return _conclude(await AsyncDriver(options).run(start, is_small, AgentRun.result), options)
 
 
 @takes_options(RunOptions)

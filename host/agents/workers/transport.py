@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.workers.executor import Executor
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts, OwnEventLoop
 
-_SLICE_SECONDS = 0.005
+SLICE_SECONDS = 0.005
 
 
 class OutcomeBatch(NamedTuple):
@@ -258,7 +258,7 @@ class InProcessTransport:
         outcomes = self._outcomes
         if not outcomes:
             return False
-        return outcomes[-1].status != "completed" or time.monotonic() - self._begun >= _SLICE_SECONDS
+        return outcomes[-1].status != "completed" or time.monotonic() - self._begun >= SLICE_SECONDS
 
     @property
     def blocks(self) -> bool:
