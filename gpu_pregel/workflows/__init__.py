@@ -7,6 +7,8 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from gpu_pregel.workflows.agent_loop import AgentState as AgentState
+    from gpu_pregel.workflows.agent_loop import create_agent as create_agent
     from gpu_pregel.workflows.commands import END as END
     from gpu_pregel.workflows.commands import START as START
     from gpu_pregel.workflows.commands import Command as Command
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.tools import tool as tool
 
 _HOMES = {
+    "AgentState": "agent_loop",
     "ChatModel": "models",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
@@ -45,6 +48,7 @@ _HOMES = {
     "ToolContext": "tools",
     "add_messages": "reducers",
     "append": "reducers",
+    "create_agent": "agent_loop",
     "increment": "reducers",
     "interrupt": "node_context",
     "last": "reducers",

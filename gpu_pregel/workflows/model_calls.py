@@ -6,10 +6,13 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from contextlib import aclosing, closing
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, ModelError
 from gpu_pregel.workflows.messages import Message, check_message
+from gpu_pregel.workflows.node_runner import threads
 from gpu_pregel.workflows.tools import is_async
 
 Emit = Callable[[str], object]
@@ -65,11 +68,14 @@ def call_model(model: Any, messages: list[Message], tools: list[dict[str, Any]],
 async def acall_model(
     model: Any, messages: list[Message], tools: list[dict[str, Any]], emit: Emit | None = None
 ) -> Message:
-    """Do what :func:`call_model` does on the running event loop."""
+    """Do what :func:`call_model` does on the running event loop; an ordinary model is called on a thread."""
+    if not is_async_model(model):
+        call_here = partial(copy_context().run, call_model, model, messages, tools, emit)
+        return await asyncio.get_running_loop().run_in_executor(threads(), call_here)
     stream, call = getattr(model, "astream", None), getattr(model, "acall", None) or model
     result = stream(messages, tools) if emit is not None and stream is not None else call(messages, tools)
     if not inspect.isasyncgen(result):
-        return _check_answer(await result if inspect.isawaitable(result) else result)
+        return _check_answer(await result)
     collected = _Collected(emit)
     async with aclosing(result) as pieces:
         async for piece in pieces:

@@ -1,0 +1,44 @@
+"""Tools and models of agents that run in worker processes too."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_pregel.workflows import ScriptedModel, messages, tool
+
+
+@dataclass
+class Weather:
+    city: str
+    degrees: float = 0.0
+
+
+@tool
+def add(a: int, b: int = 0) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def fail() -> None:
+    """Fail."""
+    raise ValueError("boom")
+
+
+@tool
+def pid() -> int:
+    """Return the id of the process."""
+    return os.getpid()
+
+
+def calls(*made: tuple[str, dict[str, Any]], text: str = "") -> dict[str, Any]:
+    """Return a message of a model that calls tools."""
+    return messages.assistant(
+        text, [messages.tool_call(name, arguments, id=f"{k}") for k, (name, arguments) in enumerate(made)]
+    )
+
+
+def script(*answers: Any) -> ScriptedModel:
+    return ScriptedModel(answers)
