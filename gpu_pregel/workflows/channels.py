@@ -60,3 +60,11 @@ class Channel(SuperstepFold):
         """Return the aggregate after one update."""
         reducer = self.key.reducer
         return (update,) if reducer is None or not before else (reducer(before[0], update),)
+
+
+class FirstUpdate(SuperstepFold):
+    """The fold of an aggregate that keeps the first contribution."""
+
+    def fold(self, before: bytes, contributions: Sequence[tuple[Id, bytes]]) -> bytes:
+        """Return the first contribution, or what was there before."""
+        return before if decode(before) else contributions[0][1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.workflows.calls import finish, finish_on_loop, open_run
 from gpu_pregel.workflows.graph_runs import CompileOptions, GraphRuns
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.node_runner import THREADS
@@ -72,11 +73,11 @@ class CompiledGraph:
         ArgumentError, ArgumentTypeError, CodecError
             Invalid arguments; raised before any work.
         """
-        return self._runs.finish(self._runs.open(given, config))
+        return finish(self._runs, open_run(self._runs, given, config), config)
 
     async def ainvoke(self, given: Any, config: Config | None = None) -> dict[str, Any]:
         """Run like :meth:`invoke`, without blocking the event loop, on which ``async`` nodes run."""
-        return await self._runs.finish_on_loop(given, config)
+        return await finish_on_loop(self._runs, given, config)
 
     def stream(
         self, given: Any, config: Config | None = None, *, stream_mode: Modes = "updates", subgraphs: bool = False

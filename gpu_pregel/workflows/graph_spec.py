@@ -16,6 +16,8 @@ from gpu_pregel.workflows.schemas import Key, Schema
 
 TRIGGER = encode(None)
 """The message of an edge."""
+PARENT = "__parent__"
+"""The aggregate that has a command to the graph of which this one is a node."""
 BUSY = "__busy__"
 """The aggregate that counts the tasks of the next superstep that deferred nodes wait for."""
 
@@ -29,6 +31,7 @@ class NodeSpec:
     schema: Schema
     takes_context: bool
     is_async: bool
+    is_graph: bool = False
     retry: RetryPolicy | None = None
     timeout: float | None = None
     error_handler: Callable[..., Any] | None = None
@@ -90,7 +93,7 @@ class GraphSpec:
         return {
             key: one
             for key, one in self.triggered.items()
-            if not one.is_async and one.error_handler is None and one.name not in self.branches
+            if not (one.is_async or one.is_graph or one.error_handler is not None or one.name in self.branches)
         }
 
     @cached_property

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import random
 
     from gpu_pregel.host.agents.context import Context
+    from gpu_pregel.host.stores.store import Store
 
 CURRENT: ContextVar[NodeContext] = ContextVar("gpu_pregel_node")
 """The context of the node that is running."""
@@ -29,10 +30,10 @@ class NodeContext:
         What the caller passed as ``config["configurable"]``.
     """
 
-    __slots__ = ("_context", "config")
+    __slots__ = ("_context", "_store", "config")
 
-    def __init__(self, context: Context, config: Mapping[str, Any]) -> None:
-        self._context, self.config = context, config
+    def __init__(self, context: Context, config: Mapping[str, Any], store: Store | None = None) -> None:
+        self._context, self.config, self._store = context, config, store
 
     @property
     def node(self) -> str:

@@ -23,13 +23,14 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import Records
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
-from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Writes, writes_of
 from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
+    from gpu_pregel.host.stores.store import Store
 
 INPUT, UPDATE, HOLD = "input", "update", "hold"
 IDLE = "__idle__"
@@ -37,7 +38,13 @@ IDLE = "__idle__"
 Target = str | Send
 THREADS = 32
 """Maximum number of ordinary functions that run side by side."""
-_ONCE = RetryPolicy(attempts=1)
+
+
+class ParentCommand(Exception):  # noqa: N818 - no error
+    """A node has returned a command to the parent graph."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
 
 
 class Call(NamedTuple):
@@ -61,10 +68,14 @@ class NodeRunner:
     config : mapping
     retry : RetryPolicy
         Of nodes without their own.
+    store : Store, optional
+        That of nodes that are graphs.
     """
 
-    def __init__(self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy = _ONCE) -> None:
-        self._graph, self._config, self._retry = graph, config, retry
+    def __init__(
+        self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy, store: Store | None = None
+    ) -> None:
+        self._graph, self._config, self._retry, self._store = graph, config, retry, store
         self._values: dict[str, tuple[bytes, Any]] = {}
         """The last value of each key that cannot be modified, with its encoding."""
 
@@ -76,7 +87,7 @@ class NodeRunner:
 
     def __call__(self, context: Context) -> None:
         """Compute a task."""
-        token = CURRENT.set(NodeContext(context, self._config))
+        token = CURRENT.set(NodeContext(context, self._config, self._store))
         try:
             simple = self._simple(context)
             if simple is not None:  # the usual case, in half the time
@@ -96,6 +107,8 @@ class NodeRunner:
                     function, arguments, _ = calls.send(result)
         except StopIteration:
             return
+        except ParentCommand as left:
+            self._leave(context, left.command)
         finally:
             CURRENT.reset(token)
 
@@ -127,6 +140,8 @@ class NodeRunner:
                 raise
             assert node.error_handler is not None
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
+        if node.is_graph and type(output) is dict:
+            output = {name: value for name, value in output.items() if name in self._graph.keys}
         yield from self._follow(context, node.name, *read_output(node.name, output, self._graph))
 
     def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
@@ -281,6 +296,19 @@ class NodeRunner:
             if graph.has_deferred and not graph.nodes[node].defer:
                 context.aggregate(BUSY, 1)
 
+    def _leave(self, context: Context, command: Command) -> None:
+        """Record a command to the graph of which this one is a node."""
+        name = node_of(context.vertex_id)
+        if PARENT not in encoded_aggregates(context):
+            raise ArgumentError(
+                f"node {name!r} returned a command to the parent graph, but its graph is no node of another one"
+            )
+        update = {} if command.update is None else command.update
+        if not isinstance(update, Mapping):
+            raise ArgumentTypeError(f"the update for the parent graph of node {name!r} must be a dict, not {update!r:.200}")
+        goto = [one if isinstance(one, str) else (one.node, one.arg) for one in _checked_targets(name, command)]
+        context.contribute(PARENT, ((dict(update), goto),))
+
     def _check(self, name: str, target: str) -> None:
         if target not in self._graph.nodes:
             nodes = ", ".join(map(repr, self._graph.nodes))
@@ -293,7 +321,7 @@ class AsyncNodeRunner(NodeRunner):
     async def __call__(self, context: Context) -> None:  # type: ignore[override]
         """Compute a task."""
         calls = self._calls(context)
-        token = CURRENT.set(NodeContext(context, self._config))
+        token = CURRENT.set(NodeContext(context, self._config, self._store))
         try:
             call = next(calls)
             while True:
@@ -305,6 +333,8 @@ class AsyncNodeRunner(NodeRunner):
                     call = calls.send(result)
         except StopIteration:
             return
+        except ParentCommand as left:
+            self._leave(context, left.command)
         finally:
             CURRENT.reset(token)
 
@@ -351,6 +381,8 @@ def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[
     if output is None:
         return [], []
     if isinstance(output, Command):
+        if output.graph is not None:
+            raise ParentCommand(output)
         writes = [] if output.update is None else writes_of(output.update, graph.keys, source)
         return writes, _checked_targets(name, output)
     if isinstance(output, (list, tuple)) and any(isinstance(one, (Command, Send)) for one in output):

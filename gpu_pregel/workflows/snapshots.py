@@ -11,10 +11,12 @@ from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.recovery import RecoveredRun, read_run
 from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import Interrupt
-from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of, question_id
+from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.node_runner import is_due
+from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
 from gpu_pregel.workflows.tasks import node_of
 
@@ -78,7 +80,7 @@ class StateSnapshot:
 
 def get_state(runs: GraphRuns, config: Mapping[str, Any]) -> StateSnapshot:
     """Return the last state of a thread, or the one that the config names."""
-    thread = runs.thread(config)
+    thread = thread_of(runs, config)
     wanted = configurable_of(config).get("checkpoint_id")
     if wanted is not None:
         run, superstep = thread.find(str(wanted))
@@ -95,7 +97,7 @@ def get_history(
     runs: GraphRuns, config: Mapping[str, Any], limit: int | None, before: Mapping[str, Any] | None
 ) -> Iterator[StateSnapshot]:
     """Yield the states of a thread, the latest first."""
-    thread = runs.thread(config)
+    thread = thread_of(runs, config)
     if limit is not None:
         check_integer("limit", limit, 0, 1 << 62)
     row = thread.current()
@@ -153,19 +155,17 @@ def _tasks(graph: GraphSpec, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
     """Return the tasks of the next superstep, in order."""
     state, ledger = found.state, found.ledger()
     active = {*state.inbox, *(name for name, one in state.vertices.items() if not one.halted)}
-    failures, asked = ledger.failures(), ledger.interrupts()
+    failures, questions = ledger.failures(), open_questions(ledger)
     tasks = []
     for encoded in sorted(active - ledger.records.keys()):
         vertex = decode(encoded)
         messages = list(map(decode, state.inbox.get(encoded, ())))
         if not is_due(graph, vertex, decode(bytes(state.vertices[encoded].value)), messages):
             continue
-        error = questions = None
+        error = None
         if encoded in failures:
             failure = failures[encoded][1]
             error = f"{failure.type}: {failure.text}"
-        if encoded in asked:
-            number = ledger.entry(encoded).asked
-            questions = Interrupt(decode(asked[encoded]), question_id(found.superstep, vertex, number), node_of(vertex))
-        tasks.append(TaskSnapshot(node_of(vertex), vertex, error, () if questions is None else (questions,)))
+        asked = tuple(one.interrupt for one in questions if one.vertex == vertex)
+        tasks.append(TaskSnapshot(node_of(vertex), vertex, error, asked))
     return tuple(tasks)

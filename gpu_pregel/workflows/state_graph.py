@@ -12,13 +12,15 @@ from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
 from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.compiled_graph import CompiledGraph
 from gpu_pregel.workflows.graph_checks import check_graph
+from gpu_pregel.workflows.graph_runs import CompileOptions
 from gpu_pregel.workflows.graph_spec import Branch, GraphSpec, NodeSpec
 from gpu_pregel.workflows.schemas import Key, Schema
+from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
-    from gpu_pregel.workflows.compiled_graph import CompiledGraph
 
 Node = Callable[..., Any]
 
@@ -52,7 +54,7 @@ class StateGraph:
     {'text': 'Hello, WORLD!', 'notes': ['shouted', 'greeted']}
     """
 
-    def __init__(self, state: type, *, input: type | None = None, output: type | None = None) -> None:  # noqa: A002
+    def __init__(self, state: type, *, input: type | None = None, output: type | None = None) -> None:
         self._schemas: dict[Any, Schema] = {}
         self._keys: dict[str, Key] = {}
         self.schema = self._schema(state)
@@ -80,7 +82,7 @@ class StateGraph:
         node: str | Node,
         function: Node | None = None,
         *,
-        input: type | None = None,  # noqa: A002
+        input: type | None = None,
         retry: RetryPolicy | None = None,
         timeout: float | None = None,
         error_handler: Callable[[Any, Exception], Any] | None = None,
@@ -97,6 +99,8 @@ class StateGraph:
         function : callable
             ``function(state)`` or ``function(state, context)``, an ordinary or ``async`` function, with a
             :class:`NodeContext`. It returns a dict of updates, a state, a :class:`Command`, a list of these, or None.
+            Or a :class:`CompiledGraph` that was compiled without a store: it takes the keys that it has in common with
+            this graph, and its output is the update.
         input : type, optional
             Class of the state that the function takes. Default: the annotation of its first parameter if that is such a
             class, otherwise that of the graph.
@@ -120,6 +124,8 @@ class StateGraph:
         if not isinstance(node, str):
             function, node = node, _name_of(node)
         self._check_name(node)
+        if isinstance(function, CompiledGraph):
+            function = as_node(function, node)
         if not callable(function):
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
         takes_context = _takes_context(function, f"node {node!r}")
@@ -135,6 +141,7 @@ class StateGraph:
             schema=self._schema(input) if input is not None else self._input_of(function),
             takes_context=takes_context,
             is_async=is_async(function),
+            is_graph=isinstance(function, Subgraph),
             retry=retry,
             timeout=None if timeout is None else check_seconds(f"timeout of node {node!r}", timeout),
             error_handler=error_handler,
@@ -160,7 +167,7 @@ class StateGraph:
         target = target if inspect.isroutine(target) else type(target).__call__
         try:
             hints = get_type_hints(target)
-            names = [one for one in inspect.signature(function).parameters]
+            names = list(inspect.signature(function).parameters)
         except (NameError, TypeError, ValueError):
             return self.schema
         hint = hints.get(names[0]) if names else None
@@ -308,8 +315,6 @@ class StateGraph:
         ArgumentError
             Edges or routes name nodes that do not exist, nodes cannot be reached, or there is no entry.
         """
-        from gpu_pregel.workflows.compiled_graph import CompiledGraph, CompileOptions
-
         check_graph(self)
         check_choice("durability", durability, ("machine", "process"))
         spec = GraphSpec(

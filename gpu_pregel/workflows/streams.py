@@ -14,9 +14,11 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.fold import AgentChange
 from gpu_pregel.host.agents.observers.events import Event
+from gpu_pregel.workflows.calls import finish_on_loop, open_run
 from gpu_pregel.workflows.commands import START
-from gpu_pregel.workflows.graph_runs import INTERRUPT, GraphRuns, open_questions
+from gpu_pregel.workflows.graph_runs import INTERRUPT, GraphRuns
 from gpu_pregel.workflows.node_runner import executed
+from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class Stream:
                     yield found.popleft()
             reporter.at_end(agents)
             yield from found
-            self._runs.conclude(agents)
+            self._runs.conclude(agents, config)
 
     def _from_thread(self, given: Any, config: Mapping[str, Any] | None) -> Iterator[Any]:
         """Run on a thread, so that items can be yielded while a superstep runs."""
@@ -87,7 +89,7 @@ class Stream:
                     for _ in self._runs.steps(agents):
                         reporter.after_step(agents)
                     reporter.at_end(agents)
-                    self._runs.conclude(agents)
+                    self._runs.conclude(agents, config)
             except BaseException as error:
                 failure.append(error)
             finally:
@@ -111,7 +113,7 @@ class Stream:
 
         async def run() -> None:
             try:
-                await self._runs.finish_on_loop(given, config, reporter)
+                await finish_on_loop(self._runs, given, config, reporter)
             finally:
                 loop.call_soon_threadsafe(found.put_nowait, _OVER)
 
@@ -142,7 +144,7 @@ class Reporter:
 
     def open(self, given: Any, config: Mapping[str, Any] | None) -> AgentRun:
         """Open the run."""
-        agents = self._runs.open(given, config, (self.observe,) if self._stream._is_live else ())
+        agents = open_run(self._runs, given, config, (self.observe,) if self._stream._is_live else ())
         self._watch(agents)
         if START not in self._runs.waiting(agents):
             self._put("values", self._runs.values(agents._policy.state.aggregates, self._runs.graph.output))
@@ -159,17 +161,17 @@ class Reporter:
 
         policy.commit = noted  # type: ignore[method-assign]
 
-    def _put(self, mode: str, item: Any) -> None:
+    def _put(self, mode: str, item: Any, namespace: tuple[str, ...] = ()) -> None:
         if mode in self._modes:
-            self._sink(self._stream.pack(mode, item))
+            self._sink(self._stream.pack(mode, item, namespace))
         elif "debug" in self._modes and mode in ("tasks", "checkpoints"):
             self._sink(self._stream.pack("debug", {"type": mode, "payload": item}))
 
     def observe(self, event: Event) -> None:
         """Report what an attempt emits, and that one begins or ends."""
         if event.kind == "emit":
-            mode, data = event.facts["payload"]
-            self._put(mode, (data, _about(event)) if mode == "messages" else data)
+            mode, data, *namespace = event.facts["payload"]
+            self._put(mode, (data, _about(event)) if mode == "messages" else data, tuple(namespace))
         elif event.kind in ("attempt", "failure", "retry"):
             self._put("tasks", {"event": event.kind, **_about(event), **event.facts})
 
@@ -195,7 +197,7 @@ class Reporter:
 
     def at_end(self, agents: AgentRun) -> None:
         """Report the questions of a run that is held."""
-        questions = tuple(open_questions(agents).values())
+        questions = tuple(one.interrupt for one in open_questions(agents._policy.ledger))
         if questions:
             self._put("updates", {INTERRUPT: questions})
             values = self._runs.values(agents._policy.state.aggregates, self._runs.graph.output)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_pregel.errors import AgentsFailedError, ArgumentError
-from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.recovery import begin_from_store, read_records, read_run
+from gpu_pregel.host.agents.recovery import read_records, read_run
+from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.node_runner import HOLD, UPDATE, executed
@@ -19,7 +19,7 @@ from gpu_pregel.workflows.tasks import node_of
 
 def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_node: str | None) -> dict[str, Any]:
     """Update the state of a thread as if ``as_node`` had returned ``values``; return the config of the new state."""
-    thread, keys = runs.thread(config), runs.graph.keys
+    thread, keys = thread_of(runs, config), runs.graph.keys
     writes = dict(writes_of(values or {}, keys, "the update"))
     for name, value in writes.items():
         encode(value, name=f"the update of {name!r}")
@@ -53,9 +53,8 @@ def _last_node(thread: StoredThread, run: str, superstep: int) -> str:
 
 def _commit(runs: GraphRuns, thread: StoredThread, run: str, writes: dict[str, Any], as_node: str) -> dict[str, Any]:
     """Run the superstep in which the caller takes the place of a node."""
-    options = runs.run_options(None, thread.store.run(run).head + 1)
-    options.override = ("aggregators",)
-    with AgentRun(options, begin_from_store(thread.store, run, options, takeover=False)) as agents:
+    row = thread.store.run(run)
+    with runs.reopen(row, runs.run_options(None, row.head + 1)) as agents:
         waiting = [decode(vertex) for vertex in sorted(agents._policy._active)]
         for vertex in waiting:
             if vertex != as_node:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.records import Id
 
@@ -21,3 +23,20 @@ def encoded_aggregates(context: Context) -> Mapping[str, bytes]:
 def send_encoded(context: Context, target: Id, message: bytes) -> None:
     """Send an encoded message to a vertex, given by its encoded id, regardless of ``max_outbox``."""
     context._outbox.append((target, message))
+
+
+def recorded_answers(context: Context) -> list[Any]:
+    """Return all recorded answers to the vertex's interrupts; the next ``interrupt`` waits for another one."""
+    answers = [decode(data, name="an answer") for data in context._task.answers]
+    context._interrupts = len(answers)
+    return answers
+
+
+def is_observed(context: Context) -> bool:
+    """Whether somebody receives what the attempt emits."""
+    return context._options.is_observed
+
+
+def run_of(context: Context) -> str:
+    """Return the id of the run."""
+    return context._options.run_id
