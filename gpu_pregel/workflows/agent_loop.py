@@ -137,10 +137,12 @@ def create_agent(
     nodes = AgentNodes(model, known, system_prompt, max_iterations, form, check_flag("streams", streams))
     graph = StateGraph(AgentState)
     graph.add_node(LLM_CALL, nodes.llm_call, retry=retry, destinations=[EXECUTE_TOOLS, LLM_CALL, END])
-    graph.add_node(EXECUTE_TOOLS, nodes.execute_tools)
+    attempts = 1 + max((one.retry.attempts for one in known.values()), default=1)
+    graph.add_node(EXECUTE_TOOLS, nodes.execute_tools, retry=RetryPolicy(attempts=attempts, wait=0, exceptions=()))
     graph.add_edge(START, LLM_CALL).add_edge(EXECUTE_TOOLS, LLM_CALL)
     # A superstep of the tools follows each of the model, and one for a second try may come at the end.
-    return graph.compile(store=store, workers=workers, max_supersteps=2 * max_iterations + 2, name=name)
+    limit = 2 * max_iterations + 2
+    return graph.compile(store=store, workers=workers, retry=retry, max_supersteps=limit, name=name)
 
 
 class AgentNodes:
@@ -226,6 +228,10 @@ class AgentNodes:
         agreed = consent(tool, call, context)
         if isinstance(agreed, str):
             return {"messages": [chat.tool_answer(agreed, call, failed=True)]}
+        if context.attempt > tool.retry.attempts:
+            # What a tool raises is told to the model at once: only the end of its process leaves another attempt.
+            ended = ToolError("the process in which it ran has ended; it may have begun its work")
+            return {"messages": [tool.failure(call, ended)]}
         # Each call is a task of its own, so that the task's key identifies the call.
         known = ToolContext(call["id"], context.key, emit=context.write)
         return {"messages": [await tool.arun(agreed, known)]}

@@ -42,3 +42,9 @@ def calls(*made: tuple[str, dict[str, Any]], text: str = "") -> dict[str, Any]:
 
 def script(*answers: Any) -> ScriptedModel:
     return ScriptedModel(answers)
+
+
+@tool
+def die() -> None:
+    """End the process."""
+    os._exit(3)
