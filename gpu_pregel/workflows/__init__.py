@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpu_pregel.workflows.agent_loop import AgentState as AgentState
     from gpu_pregel.workflows.agent_loop import create_agent as create_agent
+    from gpu_pregel.workflows.agent_tools import agent_tool as agent_tool
     from gpu_pregel.workflows.commands import END as END
     from gpu_pregel.workflows.commands import START as START
     from gpu_pregel.workflows.commands import Command as Command
@@ -47,6 +48,7 @@ _HOMES = {
     "Tool": "tools",
     "ToolContext": "tools",
     "add_messages": "reducers",
+    "agent_tool": "agent_tools",
     "append": "reducers",
     "create_agent": "agent_loop",
     "increment": "reducers",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ModelError, ToolError
+from gpu_pregel.host.agents.encoded_context import is_observed
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.workflows import messages as chat
@@ -64,6 +65,7 @@ def create_agent(
     workers: int = 0,
     retry: RetryPolicy | None = _MODEL_RETRY,
     streams: bool = True,
+    nested: bool = False,
     name: str = "agent",
 ) -> CompiledGraph:
     """Return an agent: a model that may call tools, and is asked again with their results until it answers.
@@ -98,6 +100,9 @@ def create_agent(
         Attempts at a call of the model.
     streams : bool
         Whether tokens are streamed, in the mode "messages", if the model can.
+    nested : bool
+        Whether the agent is to be a node of another graph, or a tool of another agent (see :func:`agent_tool`), whose
+        store then holds it while it asks a human.
     name : str
 
     Returns
@@ -132,8 +137,11 @@ def create_agent(
     if form is not None and form.name in known:
         raise ArgumentError(f"no tool may have the name {form.name!r} beside response_format: pass name= to it")
     asking = [one.name for one in known.values() if one.needs_consent is not False]
-    if asking and store is None:
-        raise ArgumentError(f"the tool {asking[0]!r} needs consent, for which runs are held in a store: pass store=")
+    if asking and store is None and not check_flag("nested", nested):
+        raise ArgumentError(
+            f"the tool {asking[0]!r} needs consent, for which runs are held in a store: pass store=, or nested=True if "
+            "another graph runs this agent"
+        )
     nodes = AgentNodes(model, known, system_prompt, max_iterations, form, check_flag("streams", streams))
     graph = StateGraph(AgentState)
     graph.add_node(LLM_CALL, nodes.llm_call, retry=retry, destinations=[EXECUTE_TOOLS, LLM_CALL, END])
@@ -167,7 +175,7 @@ class AgentNodes:
         transcript = chat.as_messages(state.get("messages", ()), 'the state\'s "messages"')
         if not transcript:
             raise ArgumentError('the agent has no message to answer: pass {"messages": "..."}')
-        emit = context.emit if self._streams else None
+        emit = context.emit if self._streams and is_observed(context._context) else None
         answer = await acall_model(self._model, self._prompt(state, transcript), self._descriptions, emit)
         if answer.get("id") in {message.get("id") for message in transcript}:
             # Some servers give all their answers the same id, by which the new message would replace an old one.

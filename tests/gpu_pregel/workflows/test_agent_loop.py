@@ -16,7 +16,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, ModelError
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.workflows import ChatModel, Command, ToolContext, create_agent, messages, tool
+from gpu_pregel.workflows import ChatModel, Command, ToolContext, agent_tool, create_agent, messages, tool
 from tests.gpu_pregel.workflows.agent_programs import Weather, add, calls, die, fail, pid, script
 from tests.gpu_pregel.workflows.chat_server import DONE, body, chat_server, chunk, completion, events
 
@@ -497,3 +497,80 @@ def test_bad_input(given: Any, text: str) -> None:
     with pytest.raises(AgentsFailedError) as caught:
         create_agent(plain).invoke(given)
     assert text in str(caught.value)
+
+
+# Agents as tools.
+
+
+def delegate(name: str, task: str) -> dict[str, Any]:
+    return calls((name, {"task": task}))
+
+
+def test_agents_as_tools() -> None:
+    writer = create_agent(script(lambda transcript, _: f"On {transcript[0]['content']}"), name="writer")
+    counter = create_agent(script(calls(("add", {"a": 2})), "Two."), [add], response_format=None, name="counter")
+    asked = calls(("writer", {"task": "rain"}), ("counter", {"task": "Count."}))
+    tools = [agent_tool(writer, "Writes."), agent_tool(counter, "Counts.")]
+    result = create_agent(script(asked, "Done."), tools).invoke({"messages": "Go."})
+    assert contents(result) == ["Go.", "", "On rain", "Two.", "Done."]
+    assert tools[0].description_for_models["parameters"]["required"] == ["task"]
+    assert tools[0].run(messages.tool_call("writer", {"task": "sun"}))["content"] == "On sun"  # outside of a run
+
+
+def test_answers_and_failures_of_agents_as_tools() -> None:
+    forms = create_agent(script(calls(("respond", GOOD))), response_format=Weather, name="forms")
+    endless = create_agent(script(calls(("add", {"a": 1}))), [add], max_iterations=1, name="endless")
+    broken = create_agent(script(ModelError("no", retryable=False)), name="broken")
+    asked = calls(*[(name, {"task": "?"}) for name in ("forms", "endless", "broken")])
+    tools = [agent_tool(one, "An agent.") for one in (forms, endless, broken)]
+    found = contents(create_agent(script(asked, "Done."), tools).invoke({"messages": "Go."}))
+    assert found[2] == '{"city": "Bergen", "degrees": 0.0}'
+    assert found[3].startswith(
+        "The tool endless failed: the agent has ended with the status 'max_iterations': This was"
+    )
+    assert found[4].startswith("The tool broken failed: AgentsFailedError: 1 vertex failed")
+
+
+def test_questions_of_agents_as_tools(tmp_path: Path) -> None:
+    orders: list[Any] = []
+    asked: list[str] = []
+
+    def first(transcript: list[Any], tools: list[Any]) -> Any:
+        asked.append("buyer")
+        return calls(("order", {"item": "umbrella"}))
+
+    @tool(needs_consent=True)
+    def order(item: str) -> str:
+        orders.append(item)
+        return f"ordered {item}"
+
+    def agent() -> Any:
+        buyer = create_agent(script(first, "I have it."), [order], nested=True, name="buyer")
+        store = gp.SQLiteStore(tmp_path / "runs.db")
+        return create_agent(
+            script(delegate("buyer", "an umbrella"), "Done."), [agent_tool(buyer, "Buys.")], store=store
+        )
+
+    (question,) = agent().invoke({"messages": "It rains."}, THREAD)["__interrupt__"]
+    assert question.value == {"tool": "order", "arguments": {"item": "umbrella"}, "call_id": "0"}
+    result = agent().invoke(Command(resume=True), THREAD)
+    assert contents(result) == ["It rains.", "", "I have it.", "Done."]
+    assert (orders, asked) == (["umbrella"], ["buyer"])  # the buyer's model was not asked again
+
+
+def test_agents_as_tools_stream_their_tokens() -> None:
+    writer = create_agent(script("Some text."), name="writer")
+    agent = create_agent(script(delegate("writer", "?"), "Done."), [agent_tool(writer, "Writes.")])
+    items = list(agent.stream({"messages": "Go."}, stream_mode="messages", subgraphs=True))
+    assert [(token, bool(namespace)) for namespace, (token, _) in items] == [
+        ("Some ", True),
+        ("text.", True),
+        ("Done.", False),
+    ]
+
+
+def test_bad_agents_as_tools() -> None:
+    with pytest.raises(ArgumentTypeError, match="agent_tool takes an agent that create_agent has made, not"):
+        agent_tool(plain, "?")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="is a graph with a store: compile it without"):
+        agent_tool(create_agent(plain, store=gp.MemoryStore()), "?")
