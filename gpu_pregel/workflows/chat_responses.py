@@ -47,7 +47,7 @@ def check_content_type(response: Any) -> str:
 
 
 def refusal(response: Any, secrets: Iterable[str]) -> ModelError:
-    """Return the error of an answer with another status than 200."""
+    """Return the error of an answer with a status that is no success."""
     status = response.status_code
     try:
         body = response.json()

@@ -262,7 +262,7 @@ class ChatModel:
         return None
 
     def _decode(self, response: Any) -> Message:
-        if response.status_code != 200:
+        if not response.is_success:
             raise refusal(response, self._secrets())
         return decode_completion(decode_json(response))
 
@@ -287,7 +287,7 @@ class ChatModel:
 
 def _is_stream(response: Any) -> bool:
     """Whether a successful answer is a stream; some servers send the whole message although a stream was asked for."""
-    if response.status_code != 200:
+    if not response.is_success:
         return False
     return check_content_type(response) == "text/event-stream"
 

@@ -237,11 +237,11 @@ class Tool:
         if self.is_async:
             return asyncio.run(self._acall(arguments))
         if self.timeout is None:
-            return self.function(**arguments)
+            return _awaited(self.function(**arguments))
         outcome = _Outcome(functools.partial(self.function, **arguments))
         if not outcome.ended.wait(self.timeout):
             raise self._expired(is_running=True)
-        return outcome.take()
+        return _awaited(outcome.take())
 
     async def _acall(self, arguments: dict[str, Any]) -> Any:
         if self.is_async:
@@ -252,7 +252,8 @@ class Tool:
         deadline = asyncio.timeout(self.timeout)
         try:
             async with deadline:
-                return await pending
+                result = await pending
+                return await result if inspect.iscoroutine(result) else result
         except TimeoutError:
             if deadline.expired():
                 raise self._expired(is_running=not self.is_async) from None
@@ -269,6 +270,15 @@ class Tool:
             return None
         after = getattr(error, "retry_after", None)
         return self.retry.seconds_before(attempt + 1) if after is None else min(after, self.retry.max_wait)
+
+
+def _awaited(result: Any) -> Any:
+    """Return a result, or that of the coroutine that an ordinary function has returned."""
+
+    async def wait() -> Any:
+        return await result
+
+    return asyncio.run(wait()) if inspect.iscoroutine(result) else result
 
 
 class _Outcome:

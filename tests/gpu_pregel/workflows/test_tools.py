@@ -191,6 +191,15 @@ def test_failures_are_told_to_the_model() -> None:
     assert len(run(made, {"kind": "long"})[0]) < 2100
 
 
+def test_function_that_returns_a_coroutine() -> None:
+    async def answer() -> int:
+        return 42
+
+    assert run(tool(lambda: answer(), name="get"), {}) == "42"
+    assert run(tool(lambda: answer(), name="get", timeout=60), {}) == "42"
+    assert run(tool(functools.partial(answer), name="get"), {}) == "42"
+
+
 def test_exits_are_not_told_to_the_model() -> None:
     def leave() -> None:
         raise SystemExit(3)
