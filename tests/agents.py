@@ -32,7 +32,7 @@ def threads_by_default(workers: Any) -> Iterator[None]:
     """Let runs compute on four threads for which nothing else is said, if ``workers`` is ``ON_THREADS``."""
     with pytest.MonkeyPatch.context() as patch:
         if workers is ON_THREADS:
-            patch.setitem(RunOptions.__init__.__kwdefaults__, "threads", 4)
+            patch.setitem(RunOptions.__init__.__kwdefaults__ or {}, "threads", 4)
         yield
 
 

@@ -98,9 +98,10 @@ def take_turns(items: list[pytest.Item]) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Run a test that requires a GPU on the stand-in, and one of agents on threads if it is the case of threads."""
     standin, callspec = item.config.stash[_STANDIN], getattr(item, "callspec", None)
-    with standin.installed() if standin and item.get_closest_marker("gpu") else nullcontext():
-        with threads_by_default(callspec and callspec.params.get("workers")):
-            return (yield)
+    workers = callspec.params.get("workers") if callspec else None
+    needs_gpu = standin and item.get_closest_marker("gpu")
+    with standin.installed() if standin and needs_gpu else nullcontext(), threads_by_default(workers):
+        return (yield)
 
 
 def pytest_collection_finish() -> None:

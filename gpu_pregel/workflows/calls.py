@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.agent_run import AgentRun
@@ -11,15 +11,25 @@ from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.commands import START, Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
-from gpu_pregel.workflows.node_runner import INPUT
 from gpu_pregel.workflows.questions import answers_by_task, open_questions
 from gpu_pregel.workflows.schemas import writes_of
 from gpu_pregel.workflows.stored_threads import StoredThread
-
-if TYPE_CHECKING:
-    from gpu_pregel.workflows.streams import Reporter
+from gpu_pregel.workflows.task_messages import INPUT
 
 Config = Mapping[str, Any] | None
+
+
+class Follower(Protocol):
+    """Follows a run, for a stream."""
+
+    def open(self, given: Any, config: Config) -> AgentRun:
+        """Open the run."""
+
+    def after_step(self, agents: AgentRun) -> None:
+        """Take note of a superstep."""
+
+    def at_end(self, agents: AgentRun) -> None:
+        """Take note of the end."""
 
 
 def thread_of(runs: GraphRuns, config: Config) -> StoredThread:
@@ -102,31 +112,31 @@ def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
         return runs.conclude(agents, config)
 
 
-async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, reporter: Reporter | None = None) -> Any:
-    """Open a run, and run to the end on the running event loop; a reporter is told of each superstep."""
+async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: Follower | None = None) -> Any:
+    """Open a run, and run to the end on the running event loop; a follower is told of each superstep."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 
     wanted, waiting = runs.options.interrupt_after, set[str]()
 
     def start() -> AgentRun:
-        agents = open_run(runs, given, config) if reporter is None else reporter.open(given, config)
+        agents = open_run(runs, given, config) if follower is None else follower.open(given, config)
         waiting.update(runs.waiting(agents) if wanted else ())
         return agents
 
     def stops(agents: AgentRun) -> bool:
-        if reporter is not None:
-            reporter.after_step(agents)
+        if follower is not None:
+            follower.after_step(agents)
         is_after = not waiting.isdisjoint(wanted) and agents._policy.ledger is None
         waiting.clear()
         waiting.update(runs.waiting(agents) if wanted else ())
         return is_after or runs.is_before_breakpoint(agents)
 
     def conclude(agents: AgentRun) -> dict[str, Any]:
-        if reporter is not None:
-            reporter.after_step(agents)
-            reporter.at_end(agents)
+        if follower is not None:
+            follower.after_step(agents)
+            follower.at_end(agents)
         runs.pause(agents)
         return runs.conclude(agents, config)
 
-    has_stops = reporter is not None or runs.has_breakpoints
+    has_stops = follower is not None or runs.has_breakpoints
     return await AsyncDriver(runs.base).run(start, True, conclude, stops if has_stops else None)

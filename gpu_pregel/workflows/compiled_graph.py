@@ -24,10 +24,10 @@ Modes = str | Sequence[str]
 class CompiledGraph:
     """A state graph that runs; made by :meth:`StateGraph.compile`.
 
-    ``config`` is a dict as in LangGraph: ``config["configurable"]["thread_id"]`` names the thread, a series of calls that
-    continue one state and are kept in the store; ``config["configurable"]["checkpoint_id"]`` names one of its states, from which a
-    call goes on instead of the last one; ``config["recursion_limit"]`` limits the supersteps of a call. Nodes find what else is in
-    ``config["configurable"]`` as ``context.config``.
+    ``config`` is a dict as in LangGraph: ``config["configurable"]["thread_id"]`` names the thread, a series of calls
+    that continue one state and are kept in the store; ``config["configurable"]["checkpoint_id"]`` names one of its
+    states, from which a call goes on instead of the last one; ``config["recursion_limit"]`` limits the supersteps of a
+    call. Nodes find what else is in ``config["configurable"]`` as ``context.config``.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class CompiledGraph:
         ----------
         given : mapping, state, Command or None
             Updates of the state. A thread that has ended continues with them from its last state; tasks that it had not
-            finished are dropped. None continues a run that was stopped, crashed or failed; ``Command(resume=answer)`` answers
-            its question. ``Command(update=..., goto=...)`` starts at other nodes.
+            finished are dropped. None continues a run that was stopped, crashed or failed; ``Command(resume=answer)``
+            answers its question. ``Command(update=..., goto=...)`` starts at other nodes.
         config : mapping, optional
 
         Returns
@@ -77,7 +77,8 @@ class CompiledGraph:
 
     async def ainvoke(self, given: Any, config: Config | None = None) -> dict[str, Any]:
         """Run like :meth:`invoke`, without blocking the event loop, on which ``async`` nodes run."""
-        return await finish_on_loop(self._runs, given, config)
+        output: dict[str, Any] = await finish_on_loop(self._runs, given, config)
+        return output
 
     def stream(
         self, given: Any, config: Config | None = None, *, stream_mode: Modes = "updates", subgraphs: bool = False
@@ -89,9 +90,9 @@ class CompiledGraph:
         given, config
             As for :meth:`invoke`.
         stream_mode : str or sequence of str
-            "values" (the state after each superstep), "updates" (those of each node), "messages" (``(token, metadata)`` of
-            what nodes emit), "custom" (what nodes write), "tasks" (their starts and ends), "checkpoints" (a snapshot of
-            each superstep), "debug" (the last two). With several, items are ``(mode, item)``.
+            "values" (the state after each superstep), "updates" (those of each node), "messages" (``(token, metadata)``
+            of what nodes emit), "custom" (what nodes write), "tasks" (their starts and ends), "checkpoints" (a snapshot
+            of each superstep), "debug" (the last two). With several, items are ``(mode, item)``.
         subgraphs : bool
             Yield what happens in subgraphs, too: items are ``(namespace, item)`` or ``(namespace, mode, item)``.
 
@@ -152,8 +153,8 @@ class CompiledGraph:
         Parameters
         ----------
         config : mapping
-            With ``checkpoint_id``, the thread continues from that state: what came after it stays in the history of the run that it
-            was.
+            With ``checkpoint_id``, the thread continues from that state: what came after it stays in the history of the
+            run that it was.
         values : mapping, state or None
         as_node : str, optional
             Default: the node that ran last, if it was a single one.

@@ -21,11 +21,11 @@ def check_graph(graph: StateGraph) -> None:
         if target not in known and target != END:
             raise ArgumentError(f"an edge leads from {source!r} to {target!r}, which is no node: {_list(graph.nodes)}")
     for source, branches in graph.branches.items():
-        for branch in branches:
-            for key, target in (branch.routes or {}).items():
+        for router in branches:
+            for key, target in (router.routes or {}).items():
                 if target not in known - {START} and target != END:
                     raise ArgumentError(
-                        f"the router {branch.name!r} of node {source!r} leads for {key!r} to {target!r}, which is no "
+                        f"the router {router.name!r} of node {source!r} leads for {key!r} to {target!r}, which is no "
                         f"node: {_list(graph.nodes)}"
                     )
     for node in graph.nodes.values():
@@ -51,8 +51,8 @@ def _check_reached(graph: StateGraph) -> None:
     while found:
         name = found.pop()
         following = set(followers.get(name, ()))
-        for branch in graph.branches.get(name, ()):
-            following |= set(graph.nodes) if branch.routes is None else set(branch.routes.values())
+        for router in graph.branches.get(name, ()):
+            following |= set(graph.nodes) if router.routes is None else set(router.routes.values())
         if name != START:
             following |= set(graph.nodes[name].destinations)
             if not graph.nodes[name].destinations and name not in followers and name not in graph.branches:
@@ -63,7 +63,8 @@ def _check_reached(graph: StateGraph) -> None:
     missing = [name for name in graph.nodes if name not in reached]
     if missing:
         raise ArgumentError(
-            f"nothing leads to {_list(missing)}: add an edge, a route, or destinations= of a node that goes there by Command or Send"
+            f"nothing leads to {_list(missing)}: add an edge, a route, or destinations= of a node that goes there by "
+            f"Command or Send"
         )
 
 

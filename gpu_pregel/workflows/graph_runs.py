@@ -18,9 +18,9 @@ from gpu_pregel.host.agents.stored_options import describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
-from gpu_pregel.workflows.channels import FirstUpdate
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
+from gpu_pregel.workflows.key_folds import FirstUpdate
 from gpu_pregel.workflows.node_runner import THREADS, AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
@@ -132,8 +132,8 @@ class GraphRuns:
             vertices[graph.ids[START]] = encode_vertex(Vertex(START, message))[1]
         else:
             for name, value in update.items():
-                channel = graph.channels[name]
-                aggregates[name] = encode(channel.take(channel.key.initial, value), name=name)
+                fold = graph.folds[name]
+                aggregates[name] = encode(fold.take(fold.key.initial, value), name=name)
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])
@@ -206,8 +206,7 @@ class GraphRuns:
 
 def _aggregators(graph: GraphSpec, is_nested: bool) -> dict[str, Aggregator]:
     aggregators = {
-        name: Aggregator(channel, initial=channel.key.initial, persistent=True)
-        for name, channel in graph.channels.items()
+        name: Aggregator(fold, initial=fold.key.initial, persistent=True) for name, fold in graph.folds.items()
     }
     if graph.has_deferred:
         aggregators[BUSY] = Aggregator("sum", initial=0)
@@ -219,7 +218,9 @@ def _aggregators(graph: GraphSpec, is_nested: bool) -> dict[str, Aggregator]:
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``config["configurable"]``, checked."""
     if not isinstance(config, Mapping):
-        raise ArgumentTypeError(f'config must be a dict like {{"configurable": {{"thread_id": "1"}}}}, not {config!r:.200}')
+        raise ArgumentTypeError(
+            f'config must be a dict like {{"configurable": {{"thread_id": "1"}}}}, not {config!r:.200}'
+        )
     configurable = config.get("configurable") or {}
     if not isinstance(configurable, Mapping):
         raise ArgumentTypeError(f'config["configurable"] must be a dict, not {configurable!r:.200}')

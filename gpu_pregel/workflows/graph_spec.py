@@ -10,8 +10,8 @@ from typing import Any
 from gpu_pregel.host.agents.codec import encode, id_key
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.workflows.channels import Channel
 from gpu_pregel.workflows.commands import START
+from gpu_pregel.workflows.key_folds import KeyFold
 from gpu_pregel.workflows.schemas import Key, Schema
 
 TRIGGER = encode(None)
@@ -41,10 +41,10 @@ class NodeSpec:
 
 
 @dataclass(frozen=True)
-class Branch:
+class Router:
     """Conditional edges of a node: a router, and the nodes that its results stand for."""
 
-    router: Callable[..., Any]
+    function: Callable[..., Any]
     name: str
     routes: Mapping[Hashable, str] | None
     takes_context: bool
@@ -65,7 +65,7 @@ class GraphSpec:
         The targets of each source, without the end.
     joins : dict of str to tuple of frozenset
         The sources of each join of a target.
-    branches : dict of str to tuple of Branch
+    branches : dict of str to tuple of Router
     """
 
     schema: Schema
@@ -75,7 +75,7 @@ class GraphSpec:
     nodes: dict[str, NodeSpec]
     edges: dict[str, tuple[str, ...]]
     joins: dict[str, tuple[frozenset[str], ...]]
-    branches: dict[str, tuple[Branch, ...]]
+    branches: dict[str, tuple[Router, ...]]
 
     @cached_property
     def ids(self) -> dict[str, Id]:
@@ -84,7 +84,7 @@ class GraphSpec:
 
     @cached_property
     def triggered(self) -> dict[Id, NodeSpec]:
-        """The nodes that run whenever an edge leads to them, by encoded id: those without joins that are not deferred."""
+        """The nodes that run whenever an edge leads to them, neither joined nor deferred, by encoded id."""
         return {self.ids[name]: one for name, one in self.nodes.items() if not one.defer and name not in self.joins}
 
     @cached_property
@@ -98,7 +98,7 @@ class GraphSpec:
 
     @cached_property
     def followers(self) -> dict[str, tuple[tuple[Id, bytes], ...]]:
-        """The encoded messages along the edges of each node: triggers, and its name for joins that it is a source of."""
+        """The encoded messages along the edges of each node: triggers, and its name for joins that it belongs to."""
         found: dict[str, list[tuple[Id, bytes]]] = {}
         for source, targets in self.edges.items():
             found.setdefault(source, []).extend((self.ids[target], TRIGGER) for target in targets)
@@ -115,9 +115,9 @@ class GraphSpec:
         return {name: counts.get(name, 0) for name in self.ids}
 
     @cached_property
-    def channels(self) -> dict[str, Channel]:
+    def folds(self) -> dict[str, KeyFold]:
         """The fold of each key."""
-        return {name: Channel(key) for name, key in self.keys.items()}
+        return {name: KeyFold(key) for name, key in self.keys.items()}
 
     @cached_property
     def has_deferred(self) -> bool:
@@ -127,5 +127,5 @@ class GraphSpec:
     @cached_property
     def is_async(self) -> bool:
         """Whether some function is a coroutine function."""
-        branches = (branch for several in self.branches.values() for branch in several)
-        return any(node.is_async for node in self.nodes.values()) or any(branch.is_async for branch in branches)
+        branches = (router for several in self.branches.values() for router in several)
+        return any(node.is_async for node in self.nodes.values()) or any(router.is_async for router in branches)

@@ -89,8 +89,8 @@ def interrupt(payload: Any = None) -> Any:
     """Ask a person from within a node, and return the answer.
 
     The run is held until ``invoke(Command(resume=answer), config)``; then the node runs again from its start, and this
-    call returns the answer. Other nodes of the superstep finish, and do not run again. A node may ask several times: the
-    k-th call returns the k-th answer. Needs a store.
+    call returns the answer. Other nodes of the superstep finish, and do not run again. A node may ask several times:
+    the k-th call returns the k-th answer. Needs a store.
 
     Examples
     --------

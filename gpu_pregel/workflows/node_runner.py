@@ -1,14 +1,14 @@
 """The compute function of a state graph with a shared state: gives nodes their input and takes their output.
 
-Messages to a node are None (an edge), the name of a source (of a join), ``[input]`` (of ``Send``) or a tuple whose first item
-says what the caller asks: ``("input", update, goto)`` at the start, ``("update", values)`` in place of a node's output, and
-``("hold",)``, which lets a node wait for the next superstep.
+Messages to a node are None (an edge), the name of a source (of a join), ``[input]`` (of ``Send``) or a tuple whose
+first item says what the caller asks: ``("input", update, goto)`` at the start, ``("update", values)`` in place of a
+node's output, and ``("hold",)``, which lets a node wait for the next superstep.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from copy import copy
@@ -20,31 +20,32 @@ from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.agents.state import Records
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
-from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.schemas import Writes, writes_of
+from gpu_pregel.workflows.schemas import Writes
+from gpu_pregel.workflows.task_messages import (
+    IDLE,
+    INPUT,
+    UPDATE,
+    ParentCommand,
+    Target,
+    arrived,
+    checked_targets,
+    destinations,
+    is_due,
+    is_triggered,
+    read_output,
+)
 from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.stores.store import Store
 
-INPUT, UPDATE, HOLD = "input", "update", "hold"
-IDLE = "__idle__"
-"""The contribution of a task whose node has not run, because it waits for others."""
-Target = str | Send
 THREADS = 32
 """Maximum number of ordinary functions that run side by side."""
-
-
-class ParentCommand(Exception):  # noqa: N818 - no error
-    """A node has returned a command to the parent graph."""
-
-    def __init__(self, command: Command) -> None:
-        self.command = command
 
 
 class Call(NamedTuple):
@@ -113,7 +114,7 @@ class NodeRunner:
             CURRENT.reset(token)
 
     def _simple(self, context: Context) -> tuple[NodeSpec, Any] | None:
-        """Return the node and its input if nothing but the node has to be called, and nothing but an edge leads here."""
+        """Return the node and its input if nothing but the node has to be called."""
         graph = self._graph
         node = graph.simple.get(encoded_id(context))
         if node is not None:
@@ -262,13 +263,13 @@ class NodeRunner:
         """Return where the conditional edges of a node lead."""
         found: list[Target] = []
         state = self._fresh(context, writes)
-        for branch in self._graph.branches[name]:
-            arguments = (state, CURRENT.get()) if branch.takes_context else (state,)
+        for router in self._graph.branches[name]:
+            arguments = (state, CURRENT.get()) if router.takes_context else (state,)
             try:
-                result = yield Call(branch.router, arguments, branch.is_async)
+                result = yield Call(router.function, arguments, router.is_async)
             except Exception as error:
-                raise noted(error, f"raised by the router {branch.name!r} of node {name!r}") from None
-            found += destinations(name, branch, result)
+                raise noted(error, f"raised by the router {router.name!r} of node {name!r}") from None
+            found += destinations(name, router, result)
         return found
 
     def _fresh(self, context: Context, writes: Writes) -> Any:
@@ -277,7 +278,7 @@ class NodeRunner:
         values = {key: context.aggregated(key) for key in graph.schema.keys}
         for key, update in writes:
             if key in values:
-                values[key] = graph.channels[key].take(values[key], update)
+                values[key] = graph.folds[key].take(values[key], update)
         return graph.schema.make({key: value[0] for key, value in values.items() if value})
 
     def _start(self, context: Context, name: str, targets: list[Target]) -> None:
@@ -305,8 +306,10 @@ class NodeRunner:
             )
         update = {} if command.update is None else command.update
         if not isinstance(update, Mapping):
-            raise ArgumentTypeError(f"the update for the parent graph of node {name!r} must be a dict, not {update!r:.200}")
-        goto = [one if isinstance(one, str) else (one.node, one.arg) for one in _checked_targets(name, command)]
+            raise ArgumentTypeError(
+                f"the update for the parent graph of node {name!r} must be a dict, not {update!r:.200}"
+            )
+        goto = [one if isinstance(one, str) else (one.node, one.arg) for one in checked_targets(name, command)]
         context.contribute(PARENT, ((dict(update), goto),))
 
     def _check(self, name: str, target: str) -> None:
@@ -353,91 +356,7 @@ def threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, "node")
 
 
-def is_triggered(context: Context) -> bool:
-    """Whether all messages to a task came along edges."""
-    messages = context.encoded_messages
-    return messages.count(TRIGGER) == len(messages)
-
-
-def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> list[list[str]]:
-    """Return which sources of each join of a node have ended, given those so far and the messages to it."""
-    came = {message for message in messages if type(message) is str}
-    joins = graph.joins[name]
-    ended = value or [[] for _ in joins]
-    return [sorted({*one, *(came & sources)}) for one, sources in zip(ended, joins, strict=True)]
-
-
-def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
-    """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
-    if vertex not in graph.joins or any(type(message) is not str for message in messages):
-        return True
-    ended = arrived(graph, vertex, value, messages)
-    return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
-
-
-def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
-    """Return the updates of keys and the destinations in what a node has returned."""
-    source = f"node {name!r}"
-    if output is None:
-        return [], []
-    if isinstance(output, Command):
-        if output.graph is not None:
-            raise ParentCommand(output)
-        writes = [] if output.update is None else writes_of(output.update, graph.keys, source)
-        return writes, _checked_targets(name, output)
-    if isinstance(output, (list, tuple)) and any(isinstance(one, (Command, Send)) for one in output):
-        writes, targets = [], []
-        for one in output:
-            if isinstance(one, Send):
-                raise ArgumentTypeError(f"{source} returned a Send: return Command(goto=[Send(...), ...])")
-            more, goto = read_output(name, one, graph)
-            writes += more
-            targets += goto
-        return writes, targets
-    return writes_of(output, graph.keys, source), []
-
-
-def _checked_targets(name: str, command: Command) -> list[Target]:
-    targets = command.targets
-    for target in targets:
-        if not isinstance(target, (str, Send)):
-            raise ArgumentTypeError(f"node {name!r} goes to {target!r}: goto takes names of nodes and Send objects")
-    return targets
-
-
-def destinations(name: str, branch: Branch, result: Any) -> list[Target]:
-    """Return the nodes, or inputs for them, that a router has chosen."""
-    found: list[Target] = []
-    for one in result if isinstance(result, (list, tuple, set, frozenset)) else [result]:
-        if isinstance(one, Send):
-            found.append(one)
-        elif branch.routes is not None:
-            if one not in branch.routes:
-                known = ", ".join(map(repr, branch.routes))
-                raise ArgumentError(
-                    f"the router {branch.name!r} of node {name!r} returned {one!r:.200}, which is no key of its routes: "
-                    f"{known}"
-                )
-            found.append(branch.routes[one])
-        elif isinstance(one, str):
-            found.append(one)
-        else:
-            raise ArgumentTypeError(
-                f"the router {branch.name!r} of node {name!r} returned {one!r:.200}: return names of nodes or Send "
-                f"objects, or pass routes"
-            )
-    return found
-
-
 def noted(error: Exception, note: str) -> Exception:
     """Return an exception with a note where it was raised."""
     error.add_note(note)
     return error
-
-
-def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the tasks of a superstep whose nodes have run, and their updates."""
-    for vertex, record in records:
-        names = [name for name, _ in record.aggregates]
-        if IDLE not in names and (task := decode(vertex)) != START:
-            yield task, {name: decode(data)[0] for name, data in record.aggregates if name != BUSY}

@@ -14,7 +14,7 @@ from gpu_pregel.workflows.tasks import node_of
 _NESTED = "__nested__"
 
 
-class Question(NamedTuple):
+class OpenQuestion(NamedTuple):
     """An open question.
 
     Attributes
@@ -31,28 +31,28 @@ class Question(NamedTuple):
     interrupt: Interrupt
 
 
-def pack_nested(questions: Iterable[Question]) -> Any:
+def pack_nested(questions: Iterable[OpenQuestion]) -> Any:
     """Return the open questions of a nested run as one payload."""
     return (_NESTED, [(one.interrupt.id, one.interrupt.node, one.interrupt.value) for one in questions])
 
 
-def open_questions(ledger: Ledger | None) -> list[Question]:
+def open_questions(ledger: Ledger | None) -> list[OpenQuestion]:
     """Return the open questions of a held superstep, in the order of tasks."""
-    found: list[Question] = []
+    found: list[OpenQuestion] = []
     for encoded, payload in ({} if ledger is None else ledger.interrupts()).items():
         assert ledger is not None
         vertex, asked = decode(encoded), decode(payload)
         if isinstance(asked, tuple) and asked[:1] == (_NESTED,):
             for nested, node, value in asked[1]:
                 name = f"{ledger.step}:{vertex}|{nested}"
-                found.append(Question(vertex, nested, Interrupt(value, name, f"{node_of(vertex)}|{node}")))
+                found.append(OpenQuestion(vertex, nested, Interrupt(value, name, f"{node_of(vertex)}|{node}")))
         else:
             name = f"{ledger.step}:{vertex}:{ledger.entry(encoded).asked}"
-            found.append(Question(vertex, None, Interrupt(asked, name, node_of(vertex))))
+            found.append(OpenQuestion(vertex, None, Interrupt(asked, name, node_of(vertex))))
     return found
 
 
-def answers_by_task(questions: list[Question], answer: Any) -> dict[str, Any]:
+def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any]:
     """Return the answer to each task, given one answer, or a dict from ids of questions to answers."""
     if not questions:
         raise ArgumentError("the thread waits for no answer: its run has no open question")

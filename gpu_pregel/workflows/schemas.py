@@ -142,5 +142,6 @@ def writes_of(update: Any, keys: Mapping[str, Key], source: str) -> Writes:
         named = {field.name: getattr(update, field.name) for field in dataclasses.fields(update)}
         return [(name, value) for name, value in named.items() if name in keys and value is not None]
     raise ArgumentTypeError(
-        f"{source} must give a dict of updates, a state, a Command or None, not {type(update).__name__}: {update!r:.200}"
+        f"{source} must give a dict of updates, a state, a Command or None, not {update!r:.200} of type "
+        f"{type(update).__name__}"
     )

@@ -15,9 +15,9 @@ from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import Interrupt
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
-from gpu_pregel.workflows.node_runner import is_due
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
+from gpu_pregel.workflows.task_messages import is_due
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:

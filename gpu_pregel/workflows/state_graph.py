@@ -15,7 +15,7 @@ from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
 from gpu_pregel.workflows.graph_checks import check_graph
 from gpu_pregel.workflows.graph_runs import CompileOptions
-from gpu_pregel.workflows.graph_spec import Branch, GraphSpec, NodeSpec
+from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
 from gpu_pregel.workflows.schemas import Key, Schema
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
@@ -28,8 +28,8 @@ Node = Callable[..., Any]
 class StateGraph:
     """A graph of nodes, functions that read a shared state and return updates of it.
 
-    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state that the
-    last superstep left; their updates are applied together.
+    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state
+    that the last superstep left; their updates are applied together.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class StateGraph:
         self.nodes: dict[str, NodeSpec] = {}
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
-        self.branches: dict[str, list[Branch]] = {}
+        self.branches: dict[str, list[Router]] = {}
 
     def _schema(self, cls: Any) -> Schema:
         """Return the schema of a class, whose keys become keys of the state."""
@@ -225,8 +225,9 @@ class StateGraph:
         ----------
         source : str
         router : callable
-            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns the
-            name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of names.
+            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns
+            the name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of
+            names.
         routes : mapping from results to names, or sequence of names, optional
 
         Returns
@@ -241,8 +242,8 @@ class StateGraph:
         name = _name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
-        branch = Branch(router, name, routes, _takes_context(router, f"router {name!r}"), is_async(router))
-        self.branches.setdefault(source, []).append(branch)
+        takes_context = _takes_context(router, f"router {name!r}")
+        self.branches.setdefault(source, []).append(Router(router, name, routes, takes_context, is_async(router)))
         return self
 
     def add_sequence(self, nodes: Iterable[Node | tuple[str, Node]]) -> Self:
@@ -290,8 +291,8 @@ class StateGraph:
         Parameters
         ----------
         store : SQLiteStore, PostgresStore or MemoryStore, optional
-            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be continued, after a
-            crash too. Questions need one.
+            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be
+            continued, after a crash too. Questions need one.
         workers : int, default 0
             Number of worker processes, in which nodes can be ended. With 0, nodes run in this process.
         threads : int, default 32

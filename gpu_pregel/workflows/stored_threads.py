@@ -1,7 +1,7 @@
 """Threads in a store: the runs that a thread consists of, one after the other.
 
-The first run has the thread's name; each later one was forked from an earlier one and is named ``"thread #2"``, and so on. The
-last one is the current one.
+The first run has the thread's name; each later one was forked from an earlier one and is named ``"thread #2"``, and so
+on. The last one is the current one.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class StoredThread:
         state = read_run(self.store, run, superstep).state
         if not keep_tasks:
             state.inbox = {}
-            state.vertices = {name: one if one.halted else one._replace(halted=True) for name, one in state.vertices.items()}
+            state.vertices = {name: one._replace(halted=True) for name, one in state.vertices.items()}
         new = self.next_id()
         self.store.fork(run, superstep, new, pack_state(state), meta=self.store.run(run).meta or b"", blobs={})
         return new

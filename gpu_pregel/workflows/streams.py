@@ -17,8 +17,8 @@ from gpu_pregel.host.agents.observers.events import Event
 from gpu_pregel.workflows.calls import finish_on_loop, open_run
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_runs import INTERRUPT, GraphRuns
-from gpu_pregel.workflows.node_runner import executed
 from gpu_pregel.workflows.questions import open_questions
+from gpu_pregel.workflows.task_messages import executed
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,11 @@ class Stream:
     async def items_on_loop(self, given: Any, config: Mapping[str, Any] | None) -> AsyncIterator[Any]:
         """Run on the running event loop, and yield the items."""
         loop, found = asyncio.get_running_loop(), asyncio.Queue[Any]()
-        reporter = Reporter(self, lambda item: loop.call_soon_threadsafe(found.put_nowait, item) and None)
+
+        def put(item: Any) -> None:
+            loop.call_soon_threadsafe(found.put_nowait, item)
+
+        reporter = Reporter(self, put)
 
         async def run() -> None:
             try:

@@ -1,7 +1,7 @@
 """Graphs as nodes of other graphs: each task of such a node is a run of its own.
 
-With a store, the run of a task in superstep 3 of run "thread" is named ``"thread|task|3"``, so that what it has done is not done
-again when the task is tried again.
+With a store, the run of a task in superstep 3 of run "thread" is named ``"thread|task|3"``, so that what it has done is
+not done again when the task is tried again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.graph_spec import PARENT
 from gpu_pregel.workflows.node_context import NodeContext
-from gpu_pregel.workflows.node_runner import INPUT
 from gpu_pregel.workflows.questions import answers_by_task, open_questions, pack_nested
+from gpu_pregel.workflows.task_messages import INPUT
 
 if TYPE_CHECKING:
     from gpu_pregel.workflows.compiled_graph import CompiledGraph
@@ -62,7 +62,7 @@ class Subgraph:
 class AsyncSubgraph(Subgraph):
     """A node that runs a graph with ``async`` nodes."""
 
-    async def __call__(self, state: Any, context: NodeContext) -> Any:  # type: ignore[override]
+    async def __call__(self, state: Any, context: NodeContext) -> Any:
         """Run the graph on the running event loop."""
         from gpu_pregel.host.agents.async_driver import AsyncDriver
 
@@ -120,7 +120,9 @@ class NestedRun:
     def _answer(self, agents: AgentRun) -> bool:
         """Give the recorded answers to open questions; return whether there are any."""
         questions = open_questions(agents._policy.ledger)
-        known = {one.interrupt.id: self._answers[one.interrupt.id] for one in questions if one.interrupt.id in self._answers}
+        known = {
+            one.interrupt.id: self._answers[one.interrupt.id] for one in questions if one.interrupt.id in self._answers
+        }
         if known:
             for vertex, answer in answers_by_task(questions, known).items():
                 agents.answer(vertex, answer)

@@ -1,8 +1,9 @@
-"""Names of tasks: a node is the vertex of its name, and each input that ``Send`` gives to a node has a vertex of its own.
+"""Names of tasks: a node is the vertex of its name, and each input that ``Send`` gives to a node has a vertex of its
+own.
 
-The k-th task that node "split" sends to node "count" is ``"count:split:k"``; the j-th one that this one sends to node "sum"
-is ``"sum:split:k.j"``, and so on. Zeros at the end of such a path are counted, as in ``"sum:split:4~2"`` for 4.0.0, so that a
-long chain of single tasks keeps a short name. Names of nodes have no colon.
+The k-th task that node "split" sends to node "count" is ``"count:split:k"``; the j-th one that this one sends to node
+"sum" is ``"sum:split:k.j"``, and so on. Zeros at the end of such a path are counted, as in ``"sum:split:4~2"`` for
+4.0.0, so that a long chain of single tasks keeps a short name. Names of nodes have no colon.
 """
 
 from __future__ import annotations

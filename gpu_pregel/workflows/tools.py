@@ -195,7 +195,7 @@ class Tool:
             try:
                 result = self._call(self._arguments(call, context, attempt))
                 return tool_answer(text_of_result(result), call)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 wait = self._wait_after(error, attempt)
                 if wait is None:
                     return self.failure(call, error)
@@ -209,7 +209,7 @@ class Tool:
             try:
                 result = await self._acall(self._arguments(call, context, attempt))
                 return tool_answer(text_of_result(result), call)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 wait = self._wait_after(error, attempt)
                 if wait is None:
                     return self.failure(call, error)
@@ -264,7 +264,7 @@ class Tool:
         more = "; it may still be running" if is_running else ""
         return ToolError(f"no result after {self.timeout:g} s{more}", retryable=not is_running)
 
-    def _wait_after(self, error: Exception, attempt: int) -> float | None:
+    def _wait_after(self, error: BaseException, attempt: int) -> float | None:
         """Return the seconds until the next attempt, or None if there is none."""
         if attempt >= self.retry.attempts or not getattr(error, "retryable", True) or not self.retry.matches(error):
             return None

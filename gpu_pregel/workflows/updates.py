@@ -11,9 +11,9 @@ from gpu_pregel.host.agents.recovery import read_records, read_run
 from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
-from gpu_pregel.workflows.node_runner import HOLD, UPDATE, executed
 from gpu_pregel.workflows.schemas import writes_of
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
+from gpu_pregel.workflows.task_messages import HOLD, UPDATE, executed
 from gpu_pregel.workflows.tasks import node_of
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ class SuperstepFold:
 class ContributionsError(Exception):
     """Contributions cannot be folded; ``reasons`` has why, by vertex."""
 
-    def __init__(self, reasons: dict[Id, Exception]) -> None:
+    def __init__(self, reasons: Mapping[Id, Exception]) -> None:
         self.reasons = reasons
         super().__init__("; ".join(map(str, reasons.values())))
 

@@ -127,9 +127,7 @@ def begin(
     return begin_state(initial_state(given, options), options, kind, run_id)
 
 
-def begin_state(
-    state: State, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None
-) -> RecoveredRun:
+def begin_state(state: State, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None) -> RecoveredRun:
     """Begin a run with a state, in a store if the options name one."""
     if run_id is None:
         run_id = new_run_id() if options.run_id is None else options.run_id

@@ -123,7 +123,8 @@ _MUTATED = _list_of(_row(_BYTES, _BYTES, _list_of(_row(_BYTES, _any)), _BOOL))
 _SEGMENT_INSIDE = _one_of(_of(type(None)), _row(*_SEGMENT))
 _STATE_OF_ALL = _AGGREGATES, _STR, _FAILED, _options, _TIMERS
 _OLD_STATE = _BYTES_LIST, _BYTES_LIST, _any, _COUNTS, _BYTES_LIST, _any, _BYTES_LIST, _COUNTS, _BYTES_LIST
-_COMMIT = _AGGREGATES, _STR, _BYTES_LIST, _MUTATED, _BYTES_LIST, _dict_of(_STR, _any), _SEGMENT_INSIDE
+_CHANGED_AGGREGATES = _dict_of(_STR, _of(bytes, type(None)))
+_COMMIT = _CHANGED_AGGREGATES, _STR, _BYTES_LIST, _MUTATED, _BYTES_LIST, _dict_of(_STR, _any), _SEGMENT_INSIDE
 _COLUMNS: dict[str, tuple[Shape, ...]] = {
     "a segment": _SEGMENT,
     "a commit": (*_COMMIT, _dict_of(_STR, _row(_INT, _BYTES, _BYTES)), _INT),

@@ -212,7 +212,7 @@ class ThreadTransport(InProcessTransport):
         """Return how long to wait, unless called: None without a limit, 0.0 if there is something to report."""
         now = monotonic()
         times = [] if until is None else [until]
-        if self._running and self._timeout is not None and not self._is_emitting:
+        if self._timeout is not None and not self._is_emitting:
             times += self._abandon_late(self._timeout, now)
         if self._tasks and self._serving < self._threads:
             if now >= self._grow_at:
@@ -247,8 +247,8 @@ class ThreadTransport(InProcessTransport):
                 raise
 
     def _abandon_late(self, timeout: float, now: float) -> list[float]:
-        """Fail the attempts whose time is over; return when that of the others is."""
-        ends = []
+        """Fail the attempts whose time is over; return when that of the others is, also if they are about to begin."""
+        ends = [now + timeout]
         for attempt in self._running.copy():
             if now < attempt.last + timeout:
                 ends.append(attempt.last + timeout)

@@ -200,12 +200,16 @@ def test_function_that_returns_a_coroutine() -> None:
     assert run(tool(functools.partial(answer), name="get"), {}) == "42"
 
 
-def test_exits_are_not_told_to_the_model() -> None:
+def test_exits_of_functions_are_failures_but_ctrl_c_is_not() -> None:
     def leave() -> None:
         raise SystemExit(3)
 
-    with pytest.raises(SystemExit):
-        tool(leave).run(messages.tool_call("leave"))
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    assert run(tool(leave), {}) == failed("leave", "SystemExit: 3")
+    with pytest.raises(KeyboardInterrupt):
+        tool(stop).run(messages.tool_call("stop"))
 
 
 class Flaky:

@@ -16,10 +16,11 @@ from gpu_pregel.workflows.schemas import Key
 from gpu_pregel.workflows.tasks import writer_order
 
 
-class Channel(SuperstepFold):
+class KeyFold(SuperstepFold):
     """The fold of a key.
 
-    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of sending.
+    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of
+    sending.
     """
 
     def __init__(self, key: Key) -> None:
@@ -50,9 +51,10 @@ class Channel(SuperstepFold):
     def _refuse_conflict(self, contributions: Sequence[tuple[Id, bytes]]) -> None:
         writers = sorted({decode(vertex) for vertex, _ in contributions}, key=writer_order)
         names = " and ".join(repr(vertex) for vertex in writers)
+        how = "in the same superstep" if len(writers) > 1 else "twice"
         error = ArgumentError(
-            f"{names} wrote key {self.key.name!r} {'in the same superstep' if len(writers) > 1 else 'twice'}, and it has no "
-            f"reducer: declare one, as in Annotated[list, append], or write it once"
+            f"{names} wrote key {self.key.name!r} {how}, and it has no reducer: declare one, as in "
+            f"Annotated[list, append], or write it once"
         )
         raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error))
 
