@@ -334,8 +334,8 @@ def _restore_attempt_error(
 class ModelError(AttemptError):
     """A language model cannot be reached, refuses a request, or answers with something that is not a message.
 
-    As an :class:`AttemptError` it tells a run of agents whether and when the attempt is worth repeating. The text quotes
-    the server, but never contains the key.
+    As an :class:`AttemptError` it tells a run of agents whether and when the attempt is worth repeating. The text
+    quotes the server, but never contains the key.
 
     Parameters
     ----------
