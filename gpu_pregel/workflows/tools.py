@@ -6,12 +6,10 @@ What goes wrong in a call is told to the model in the tool's answer, and not rai
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
 import inspect
 import re
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_flag, check_seconds
 from gpu_pregel.workflows.docstrings import read_docstring
 from gpu_pregel.workflows.function_arguments import Validate, arguments_of, parameters_of_type
+from gpu_pregel.workflows.function_threads import FunctionThread
 from gpu_pregel.workflows.json_schemas import Schema
 from gpu_pregel.workflows.messages import Message, ToolCall, tool_answer
 from gpu_pregel.workflows.tool_results import text_of_result
@@ -238,7 +237,7 @@ class Tool:
             return asyncio.run(self._acall(arguments))
         if self.timeout is None:
             return _awaited(self.function(**arguments))
-        outcome = _Outcome(functools.partial(self.function, **arguments))
+        outcome = FunctionThread(functools.partial(self.function, **arguments))
         if not outcome.ended.wait(self.timeout):
             raise self._expired(is_running=True)
         return _awaited(outcome.take())
@@ -247,7 +246,7 @@ class Tool:
         if self.is_async:
             pending: Awaitable[Any] = self.function(**arguments)
         else:
-            outcome = _Outcome(functools.partial(self.function, **arguments), asyncio.get_running_loop())
+            outcome = FunctionThread(functools.partial(self.function, **arguments), asyncio.get_running_loop())
             pending = outcome.wait()
         deadline = asyncio.timeout(self.timeout)
         try:
@@ -279,47 +278,6 @@ def _awaited(result: Any) -> Any:
         return await result
 
     return asyncio.run(wait()) if inspect.iscoroutine(result) else result
-
-
-class _Outcome:
-    """The outcome of a function that runs on a thread of its own, which does not keep the process alive."""
-
-    def __init__(self, function: Callable[[], Any], loop: asyncio.AbstractEventLoop | None = None) -> None:
-        self.ended = threading.Event()
-        self._loop = loop
-        self._future = None if loop is None else loop.create_future()
-        self._result: Any = None
-        self._error: BaseException | None = None
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(self._run, function), daemon=True, name="tool").start()
-
-    def _run(self, function: Callable[[], Any]) -> None:
-        try:
-            self._result = function()
-        except BaseException as error:  # raised again by take()
-            self._error = error
-        self.ended.set()
-        if self._loop is not None:
-            try:
-                self._loop.call_soon_threadsafe(self._notify)
-            except RuntimeError:  # the loop has been closed
-                return
-
-    def _notify(self) -> None:
-        if self._future is not None and not self._future.done():
-            self._future.set_result(None)
-
-    def take(self) -> Any:
-        """Return the result, or raise what the function has raised."""
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-    async def wait(self) -> Any:
-        """Wait on the event loop, and take the outcome."""
-        assert self._future is not None
-        await self._future
-        return self.take()
 
 
 ToolLike: TypeAlias = Tool | Callable[..., Any] | dict[str, Any]

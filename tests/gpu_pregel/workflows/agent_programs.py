@@ -8,6 +8,10 @@ from typing import Any
 
 from gpu_pregel.workflows import ScriptedModel, messages, tool
 
+GOOD = {"city": "Bergen"}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+THREAD = {"configurable": {"thread_id": "1"}}
+
 
 @dataclass
 class Weather:
@@ -48,3 +52,13 @@ def script(*answers: Any) -> ScriptedModel:
 def die() -> None:
     """End the process."""
     os._exit(3)
+
+
+def plain(transcript: list[Any], tools: list[Any]) -> str:
+    """Answer with the last message and the number of tools."""
+    return f"{transcript[-1]['content']} {len(tools)}"
+
+
+def contents(result: dict[str, Any]) -> list[Any]:
+    """Return the contents of the messages of a state."""
+    return [message["content"] for message in result["messages"]]
