@@ -33,26 +33,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpu_pregel.workflows import END as END
     from gpu_pregel.workflows import START as START
+    from gpu_pregel.workflows import AgentState as AgentState
+    from gpu_pregel.workflows import ChatModel as ChatModel
     from gpu_pregel.workflows import Command as Command
     from gpu_pregel.workflows import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows import Interrupt as Interrupt
     from gpu_pregel.workflows import NodeContext as NodeContext
+    from gpu_pregel.workflows import ScriptedModel as ScriptedModel
     from gpu_pregel.workflows import Send as Send
     from gpu_pregel.workflows import StateGraph as StateGraph
     from gpu_pregel.workflows import StateSnapshot as StateSnapshot
+    from gpu_pregel.workflows import Tool as Tool
+    from gpu_pregel.workflows import ToolContext as ToolContext
     from gpu_pregel.workflows import add_messages as add_messages
+    from gpu_pregel.workflows import agent_tool as agent_tool
     from gpu_pregel.workflows import append as append
+    from gpu_pregel.workflows import create_agent as create_agent
     from gpu_pregel.workflows import increment as increment
     from gpu_pregel.workflows import interrupt as interrupt
     from gpu_pregel.workflows import last as last
+    from gpu_pregel.workflows import mcp_tools as mcp_tools
     from gpu_pregel.workflows import merge as merge
+    from gpu_pregel.workflows import tool as tool
 
 __all__ = [
     "END",
     "START",
     "AgentResult",
     "AgentRun",
+    "AgentState",
     "Aggregator",
+    "ChatModel",
     "Command",
     "CompiledGraph",
     "Context",
@@ -65,23 +76,29 @@ __all__ = [
     "OpenTelemetryObserver",
     "ProgressObserver",
     "RetryPolicy",
+    "ScriptedModel",
     "Send",
     "StateGraph",
     "StateSnapshot",
+    "Tool",
+    "ToolContext",
     "TopK",
     "Vertex",
     "VertexFailure",
     "add_messages",
+    "agent_tool",
     "answer",
     "append",
     "aresume",
     "arun",
     "astart_or_resume",
     "cancel",
+    "create_agent",
     "fork",
     "increment",
     "interrupt",
     "last",
+    "mcp_tools",
     "merge",
     "register",
     "reopen",
@@ -93,6 +110,7 @@ __all__ = [
     "start",
     "start_or_resume",
     "state_at",
+    "tool",
 ]
 
 if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept misspelt names

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.commands import Interrupt as Interrupt
     from gpu_pregel.workflows.commands import Send as Send
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
+    from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
     from gpu_pregel.workflows.mcp_functions import mcp_tools as mcp_tools
     from gpu_pregel.workflows.models import ChatModel as ChatModel
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
@@ -51,6 +52,7 @@ _HOMES = {
     "agent_tool": "agent_tools",
     "append": "reducers",
     "create_agent": "agent_loop",
+    "from_langgraph": "langgraph_import",
     "increment": "reducers",
     "interrupt": "node_context",
     "last": "reducers",

@@ -241,7 +241,7 @@ class AgentNodes:
             ended = ToolError("the process in which it ran has ended; it may have begun its work")
             return {"messages": [tool.failure(call, ended)]}
         # Each call is a task of its own, so that the task's key identifies the call.
-        known = ToolContext(call["id"], context.key, emit=context.write)
+        known = ToolContext(call["id"], context.key, emit=context.write, config=context.config)
         return {"messages": [await tool.arun(agreed, known)]}
 
 

@@ -49,7 +49,7 @@ def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[An
     if runs.options.store is None:
         if message is None:
             raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
-        return runs.start(message, runs.run_options(config, 0, observers), None)
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), None)
     thread = thread_of(runs, config)
     checkpoint = configurable_of(config or {}).get("checkpoint_id")
     if checkpoint is not None:
@@ -58,10 +58,10 @@ def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[An
     if row is None:
         if message is None:
             raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
-        return runs.start(message, runs.run_options(config, 0, observers), thread.name)
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), thread.name)
     if message is not None and thread.has_tasks(row):
         row = thread.drop_tasks(row)
-    agents = runs.reopen(row, runs.run_options(config, row.head + 1, observers))
+    agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers))
     try:
         if message is not None:
             agents.send(START, message)

@@ -18,12 +18,14 @@ from gpu_pregel.host.agents.stored_options import describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
+from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate
 from gpu_pregel.workflows.node_runner import THREADS, AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
+from gpu_pregel.workflows.task_messages import due_tasks
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -100,12 +102,11 @@ class GraphRuns:
         return found
 
     def run_options(self, config: Mapping[str, Any] | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
-        """Return the options of a call that starts at superstep ``begun``."""
+        """Return the options of a call whose first nodes run in superstep ``begun``."""
         options = copy.copy(self.base)
         if config is not None and (configurable := configurable_of(config)):
             options.functions_by_name = {"compute": self._runner.with_config(configurable)}
-        is_start = begun > 0 or START in self.graph.branches
-        options.max_supersteps = begun + self.limit(config) + is_start
+        options.max_supersteps = begun + self.limit(config)
         options.observers = list(observers)
         return options
 
@@ -123,12 +124,15 @@ class GraphRuns:
             state = self._initial_state(message, options)
         except CodecError as error:
             raise CodecError(f"the input: {error}") from None
-        return AgentRun(options, begin_state(state, options, run_id=run_id))
+        agents = AgentRun(options, begin_state(state, options, run_id=run_id))
+        if self.is_before_breakpoint(agents):
+            self.pause(agents)
+        return agents
 
     def _initial_state(self, message: Any, options: RunOptions) -> State:
-        graph, (_, update, goto) = self.graph, message
+        graph, update = self.graph, message[1]
         aggregates, inbox, vertices = dict(self._aggregates), {}, self._vertices.copy()
-        if goto or START in graph.branches:
+        if self.has_start(message):
             vertices[graph.ids[START]] = encode_vertex(Vertex(START, message))[1]
         else:
             for name, value in update.items():
@@ -138,6 +142,10 @@ class GraphRuns:
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])
         return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
+
+    def has_start(self, message: Any) -> bool:
+        """Whether a new run begins with a superstep of the start, because the caller or a router chooses the first nodes."""
+        return bool(message[2]) or START in self.graph.branches
 
     def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
         """Take up a run in the store."""
@@ -160,7 +168,7 @@ class GraphRuns:
 
     def steps(self, agents: AgentRun) -> Iterator[None]:
         """Step until the end or a breakpoint; yields after each superstep."""
-        may_continue, is_first = True, True
+        may_continue, is_first = agents.status not in ENDED, True
         while may_continue and not (self.is_before_breakpoint(agents) and not is_first):
             before = set(self.waiting(agents)) if self.options.interrupt_after else set()
             may_continue, is_first = agents.step(), False
@@ -176,7 +184,7 @@ class GraphRuns:
 
     def waiting(self, agents: AgentRun) -> Iterator[str]:
         """Yield the nodes of the next superstep."""
-        return (node_of(decode(vertex)) for vertex in sorted(agents._policy._active))
+        return map(node_of, due_tasks(self.graph, agents._policy.state, agents._policy._active))
 
     def is_before_breakpoint(self, agents: AgentRun) -> bool:
         """Whether a node of the next superstep is one to stop before."""

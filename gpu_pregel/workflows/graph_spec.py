@@ -49,6 +49,8 @@ class Router:
     routes: Mapping[Hashable, str] | None
     takes_context: bool
     is_async: bool
+    schema: Schema | None = None
+    """What the router reads; by default the state of the graph."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from gpu_pregel.workflows.messages import Message, as_messages, text_of
 from gpu_pregel.workflows.tools import ToolLike, describe
 
 OPENAI = "https://api.openai.com/v1"
-_RESERVED = ("messages", "model", "stream")
+_RESERVED = ("messages", "model", "n", "stream")
 
 
 class ChatModel:
@@ -358,7 +358,7 @@ def _check_extra(extra: object) -> dict[str, Any]:
         raise ArgumentTypeError(f"extra must be a mapping of fields of the request, not {extra!r:.80}")
     for name in _RESERVED:
         if name in extra:
-            raise ArgumentError(f"extra must not contain {name!r}, which ChatModel sets itself")
+            raise ArgumentError(f"extra must not contain {name!r}, which ChatModel sets")
     try:
         json.dumps(dict(extra), allow_nan=False)
     except (TypeError, ValueError) as error:

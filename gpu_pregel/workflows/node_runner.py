@@ -2,7 +2,7 @@
 
 Messages to a node are None (an edge), the name of a source (of a join), ``[input]`` (of ``Send``) or a tuple whose
 first item says what the caller asks: ``("input", update, goto)`` at the start, ``("update", values)`` in place of a
-node's output, and ``("hold",)``, which lets a node wait for the next superstep.
+node's output, and ``("drop",)``, which drops a task that waits.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.schemas import Writes
+from gpu_pregel.workflows.schemas import Schema, Writes
 from gpu_pregel.workflows.task_messages import (
+    DROP,
     IDLE,
     INPUT,
     UPDATE,
@@ -161,11 +162,11 @@ class NodeRunner:
         if node is not None and is_triggered(context):
             return node, node.schema.make(self._read(context, node.schema.keys))
         vertex, messages = context.vertex_id, context.messages
+        if any(type(message) is tuple and message[0] in (UPDATE, DROP) for message in messages):
+            yield from self._obey(context, vertex, messages)
+            return None
         if vertex == START:
             yield from self._enter(context)
-            return None
-        if any(type(message) is tuple for message in messages):
-            yield from self._obey(context, vertex, messages)
             return None
         node = self._graph.nodes.get(node_of(vertex))
         if node is None:
@@ -197,18 +198,33 @@ class NodeRunner:
                 yield from self._follow(context, START, list(update.items()), [])
 
     def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:
-        """Do what the caller asks of a task instead of running its node."""
-        for kind, *data in [message for message in messages if type(message) is tuple]:
-            if kind == UPDATE:
-                yield from self._follow(context, node_of(vertex), list(data[0].items()), [])
+        """Do what the caller asks of a task instead of running its node.
+
+        Which sources of joins have ended is noted all the same. Complete joins and deferred nodes still wait, unless
+        the caller takes the place of their node.
+        """
+        others = [message for message in messages if type(message) is not tuple]
+        has_joins = vertex in self._graph.joins
+        if has_joins:
+            context.value = arrived(self._graph, vertex, context.value, others)
+        for message in messages:
+            if type(message) is tuple and message[0] == UPDATE:
+                if has_joins:
+                    self._clear_joins(context, vertex)
+                yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
                 return
-        self._send_again(context, vertex, [message for message in messages if type(message) is not tuple])
+        node = self._graph.nodes.get(vertex)
+        again = [None] if node is not None and node.defer and None in others else []
+        if has_joins:
+            ended = zip(context.value, self._graph.joins[vertex], strict=True)
+            again += [min(sources) for one, sources in ended if set(one) == sources]
+        self._send_again(context, vertex, again)
 
     def _send_again(self, context: Context, vertex: Any, messages: list[Any]) -> None:
         """Let a task wait for the next superstep."""
         for message in messages:
             context.send(vertex, message)
-        if self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
+        if messages and self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
             context.aggregate(BUSY, len(messages))
         context.contribute(IDLE, None)
 
@@ -262,8 +278,8 @@ class NodeRunner:
     def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
         """Return where the conditional edges of a node lead."""
         found: list[Target] = []
-        state = self._fresh(context, writes)
         for router in self._graph.branches[name]:
+            state = self._fresh(context, writes, router.schema or self._graph.schema)
             arguments = (state, CURRENT.get()) if router.takes_context else (state,)
             try:
                 result = yield Call(router.function, arguments, router.is_async)
@@ -272,14 +288,14 @@ class NodeRunner:
             found += destinations(name, router, result)
         return found
 
-    def _fresh(self, context: Context, writes: Writes) -> Any:
+    def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
         """Return the state with the updates of the task itself, for its routers."""
         graph = self._graph
-        values = {key: context.aggregated(key) for key in graph.schema.keys}
+        values = {key: context.aggregated(key) for key in schema.keys}
         for key, update in writes:
             if key in values:
                 values[key] = graph.folds[key].take(values[key], update)
-        return graph.schema.make({key: value[0] for key, value in values.items() if value})
+        return schema.make({key: value[0] for key, value in values.items() if value})
 
     def _start(self, context: Context, name: str, targets: list[Target]) -> None:
         """Start the tasks that a router or a command has chosen."""

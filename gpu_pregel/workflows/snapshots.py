@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.codec import id_key
 from gpu_pregel.host.agents.recovery import RecoveredRun, read_run
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.workflows.calls import thread_of
@@ -17,7 +17,7 @@ from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
-from gpu_pregel.workflows.task_messages import is_due
+from gpu_pregel.workflows.task_messages import due_tasks
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -157,12 +157,10 @@ def _tasks(graph: GraphSpec, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
     active = {*state.inbox, *(name for name, one in state.vertices.items() if not one.halted)}
     failures, questions = ledger.failures(), open_questions(ledger)
     tasks = []
-    for encoded in sorted(active - ledger.records.keys()):
-        vertex = decode(encoded)
-        messages = list(map(decode, state.inbox.get(encoded, ())))
-        if not is_due(graph, vertex, decode(bytes(state.vertices[encoded].value)), messages):
+    for vertex in due_tasks(graph, state, active):
+        encoded, error = id_key(vertex), None
+        if encoded in ledger.records:
             continue
-        error = None
         if encoded in failures:
             failure = failures[encoded][1]
             error = f"{failure.type}: {failure.text}"

@@ -64,6 +64,8 @@ class StateGraph:
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
         self.branches: dict[str, list[Router]] = {}
+        self._may_go_anywhere = False
+        """Whether nodes may go to others that they have not declared, as in LangGraph."""
 
     def _schema(self, cls: Any) -> Schema:
         """Return the schema of a class, whose keys become keys of the state."""

@@ -100,7 +100,8 @@ class NestedRun:
                 agents = runs.reopen(row, runs.run_options(config, row.head + 1, observers))
                 runs.continue_held(agents)
                 return agents
-        return runs.start((INPUT, self._input(state), []), runs.run_options(config, 0, observers), run_id)
+        message = (INPUT, self._input(state), [])
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), run_id)
 
     def _input(self, state: Any) -> dict[str, Any]:
         """Return the values of the keys that the graph takes."""

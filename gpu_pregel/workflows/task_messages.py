@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.state import Records
+from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.workflows.commands import START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, GraphSpec, Router
 from gpu_pregel.workflows.schemas import Writes, writes_of
@@ -15,8 +16,8 @@ from gpu_pregel.workflows.schemas import Writes, writes_of
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
 
-INPUT, UPDATE, HOLD = "input", "update", "hold"
-"""The first item of messages that are tuples: the input of the start, the output of a node, to wait for a superstep."""
+INPUT, UPDATE, DROP = "input", "update", "drop"
+"""The first item of messages that are tuples: input of the start, output of a node, the end of a task that waits."""
 IDLE = "__idle__"
 """The contribution of a task whose node has not run, because it waits for others."""
 Target = str | Send
@@ -49,6 +50,17 @@ def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bo
         return True
     ended = arrived(graph, vertex, value, messages)
     return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
+
+
+def due_tasks(graph: GraphSpec, state: State, active: Iterable[Id]) -> list[str]:
+    """Return the tasks that run a node in the next superstep, among those that are active, in order."""
+    due = []
+    for encoded in sorted(active):
+        vertex, messages = decode(encoded), list(map(decode, state.inbox.get(encoded, ())))
+        if vertex not in graph.joins or is_due(graph, vertex, decode(bytes(state.vertices[encoded].value)), messages):
+            due.append(vertex)
+    deferred = [vertex for vertex in due if vertex in graph.nodes and graph.nodes[vertex].defer]
+    return due if len(deferred) == len(due) else [vertex for vertex in due if vertex not in deferred]
 
 
 def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:

@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ToolError
@@ -50,7 +50,9 @@ class ToolContext:
     attempt : int
         Number of this attempt at the call, from 1.
     emit : callable
-        ``emit(payload)`` sends data to whoever watches the run.
+        ``emit(payload)`` sends data to whoever watches the run, in the stream mode "custom".
+    config : mapping
+        What the caller of the run has passed as ``config["configurable"]``, such as the id of a user.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class ToolContext:
     key: str
     attempt: int = 1
     emit: Callable[[Any], object] = _ignore
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Tool:
@@ -229,7 +232,7 @@ class Tool:
         arguments = dict(self._validate(call["arguments"]))
         for name in self._contexts:
             known = context or ToolContext(call["id"], call["id"])
-            arguments[name] = ToolContext(known.call_id, known.key, attempt, known.emit)
+            arguments[name] = replace(known, attempt=attempt)
         return arguments
 
     def _call(self, arguments: dict[str, Any]) -> Any:

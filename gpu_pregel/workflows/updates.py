@@ -1,4 +1,4 @@
-"""``update_state``: a superstep in which a caller takes the place of a node, while the tasks of others wait."""
+"""``update_state``: a superstep in which a caller takes the place of a node, and the tasks that wait are dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.schemas import writes_of
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
-from gpu_pregel.workflows.task_messages import HOLD, UPDATE, executed
+from gpu_pregel.workflows.task_messages import DROP, UPDATE, executed
 from gpu_pregel.workflows.tasks import node_of
 
 
@@ -58,7 +58,7 @@ def _commit(runs: GraphRuns, thread: StoredThread, run: str, writes: dict[str, A
         waiting = [decode(vertex) for vertex in sorted(agents._policy._active)]
         for vertex in waiting:
             if vertex != as_node:
-                agents.send(vertex, (HOLD,))
+                agents.send(vertex, (DROP,))
         agents.send(as_node, (UPDATE, writes))
         agents.step()
         if agents.status == "failed":

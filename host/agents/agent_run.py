@@ -307,5 +307,5 @@ def _transport(options: RunOptions, partition_options: PartitionOptions, *, in_s
     if options.threads:
         from gpu_pregel.host.agents.workers.thread_transport import ThreadTransport
 
-        return ThreadTransport(partition_options, options.threads, in_slices=in_slices)
+        return ThreadTransport(partition_options, options.threads, in_slices=in_slices, quick=options.quick)
     return InProcessTransport(partition_options, in_slices=in_slices)

@@ -58,6 +58,8 @@ class RunOptions:
     reductions : dict of str to Reduction
         The reduction of each aggregator.
     observers : list of callables
+    quick : set of Id
+        Vertices whose last attempts took little time; runs with copies of the options learn from each other.
     described : dict, optional
         The stored form of the options, once it is known.
     """
@@ -95,6 +97,7 @@ class RunOptions:
     aggregators_by_name: dict[str, Aggregator] = field(init=False)
     reductions: dict[str, Reduction] = field(init=False)
     observers: list[Observer] = field(init=False)
+    quick: set[bytes] = field(init=False, default_factory=set, repr=False, compare=False)
     described: dict[str, Any] | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -28,6 +28,7 @@ from gpu_pregel.host.agents.workers.transport import (
 _GROW_SECONDS = 0.0002
 """How long tasks wait for the threads that are computing before others join them. Several cheap tasks are then computed
 by one thread, as each that joins takes as long as a few of them."""
+_MOST_KNOWN = 1 << 16
 _QUICK = 0.001
 """Seconds for which an attempt may keep the thread of the master from its other duties."""
 
@@ -44,9 +45,13 @@ class ThreadTransport(InProcessTransport):
     threads : int
     in_slices : bool
         As in process, for such tasks.
+    quick : set of Id, optional
+        Vertices whose last attempts were quick, in this run or others.
     """
 
-    def __init__(self, options: PartitionOptions, threads: int, *, in_slices: bool = False) -> None:
+    def __init__(
+        self, options: PartitionOptions, threads: int, *, in_slices: bool = False, quick: set[Id] | None = None
+    ) -> None:
         super().__init__(options, in_slices=in_slices)
         self._threads = threads
         self._tasks: deque[tuple[TaskFields, Batch, Variables]] = deque()
@@ -60,7 +65,9 @@ class ThreadTransport(InProcessTransport):
         """Number of threads that compute tasks, or look for more; abandoned ones do not count."""
         self._lock = allocate_lock()
         """Held to change that number."""
-        self._quick: set[Id] = set()
+        self._quick: set[Id] = set() if quick is None else quick
+        if len(self._quick) > _MOST_KNOWN:
+            self._quick.clear()
         """Vertices whose last attempts were quick."""
         self._grow_at = 0.0
         self._is_emitting = self._is_computing = self._is_asleep = False

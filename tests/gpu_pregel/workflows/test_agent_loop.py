@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +15,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.workflows import ToolContext, create_agent, messages, tool
+from gpu_pregel.workflows import ChatModel, Command, ToolContext, create_agent, interrupt, messages, tool
 from tests.gpu_pregel.workflows.agent_programs import (
     GOOD,
     SCHEMA,
@@ -29,6 +30,7 @@ from tests.gpu_pregel.workflows.agent_programs import (
     plain,
     script,
 )
+from tests.gpu_pregel.workflows.chat_server import body, chat_server, completion
 
 
 def test_loop() -> None:
@@ -174,6 +176,22 @@ def test_limits_need_no_more_supersteps_than_there_are(limit: int) -> None:
     assert contents(result).count("1") == limit - 1
 
 
+def test_tools_see_the_configuration_of_the_call_and_may_ask() -> None:
+    attempts: list[str] = []
+
+    @tool
+    def greet(context: ToolContext) -> str:
+        attempts.append(context.key)
+        return f"{interrupt('Which greeting?')} {context.config['user']}"
+
+    agent = create_agent(script(calls(("greet", {})), "Done."), [greet], store=gp.MemoryStore())
+    config = {"configurable": {"thread_id": "1", "user": "Ada"}}
+    assert agent.invoke({"messages": "Go."}, config)["__interrupt__"][0].value == "Which greeting?"
+    assert contents(agent.invoke(Command(resume="Good day"), config))[2] == "Good day Ada"
+    assert len(attempts) == 2
+    assert len(set(attempts)) == 1
+
+
 def test_threads_are_remembered() -> None:
     agent = create_agent(script("Hi, Ada.", lambda transcript, _: transcript[0]["content"]), store=gp.MemoryStore())
     agent.invoke({"messages": "I am Ada."}, THREAD)
@@ -190,16 +208,18 @@ def test_servers_that_repeat_an_id_do_not_replace_messages() -> None:
     assert contents(agent.invoke({"messages": "b"}, THREAD)) == ["a", "One.", "b", "Two."]
 
 
+def asking(*made: tuple[str, dict[str, Any]]) -> Any:
+    """Return a server's answer that calls tools."""
+    calls = [{"id": name, "function": {"name": name, "arguments": json.dumps(given)}} for name, given in made]
+    return body(completion(None, tool_calls=calls))
+
+
 def test_workers() -> None:
-    agent = create_agent(
-        script(
-            calls(("pid", {}), ("add", {"a": 1}), ("fail", {}), ("die", {})), calls(("respond", {**GOOD, "degrees": 3}))
-        ),
-        [pid, add, fail, die],
-        response_format=Weather,
-        workers=1,
-    )
-    result = agent.invoke({"messages": "Go."})
+    first = asking(("pid", {}), ("add", {"a": 1}), ("fail", {}), ("die", {}))
+    with chat_server(first, asking(("respond", {**GOOD, "degrees": 3}))) as server:
+        model = ChatModel("test", base_url=server.url, api_key="k")
+        agent = create_agent(model, [pid, add, fail, die], response_format=Weather, workers=1)
+        result = agent.invoke({"messages": "Go."})
     found = contents(result)
     assert int(found[2]) != os.getpid()
     assert found[3:6] == [

@@ -321,6 +321,7 @@ def test_forked_process_uses_a_connection_of_its_own() -> None:
         ({"headers": {"X": "a\nb"}}, ArgumentError, "characters that HTTP does not allow"),
         ({"headers": "X"}, ArgumentTypeError, "headers must be a mapping"),
         ({"extra": {"stream": True}}, ArgumentError, "extra must not contain 'stream'"),
+        ({"extra": {"n": 2}}, ArgumentError, "extra must not contain 'n'"),
         ({"extra": {"a": {1}}}, ArgumentError, "extra must be JSON"),
         ({"extra": 1}, ArgumentTypeError, "extra must be a mapping"),
     ],
