@@ -176,18 +176,26 @@ def test_limits_need_no_more_supersteps_than_there_are(limit: int) -> None:
     assert contents(result).count("1") == limit - 1
 
 
-def test_tools_see_the_configuration_of_the_call_and_may_ask() -> None:
+def test_tools_see_the_configuration_of_the_call() -> None:
+    @tool
+    def greet(context: ToolContext) -> str:
+        return f"Hello, {context.config['user']}"
+
+    agent = create_agent(script(calls(("greet", {})), "Done."), [greet])
+    assert contents(agent.invoke({"messages": "Go."}, {"configurable": {"user": "Ada"}}))[2] == "Hello, Ada"
+
+
+def test_tools_may_ask_questions_of_their_own() -> None:
     attempts: list[str] = []
 
     @tool
     def greet(context: ToolContext) -> str:
         attempts.append(context.key)
-        return f"{interrupt('Which greeting?')} {context.config['user']}"
+        return f"{interrupt('Which greeting?')}, Ada"
 
     agent = create_agent(script(calls(("greet", {})), "Done."), [greet], store=gp.MemoryStore())
-    config = {"configurable": {"thread_id": "1", "user": "Ada"}}
-    assert agent.invoke({"messages": "Go."}, config)["__interrupt__"][0].value == "Which greeting?"
-    assert contents(agent.invoke(Command(resume="Good day"), config))[2] == "Good day Ada"
+    assert agent.invoke({"messages": "Go."}, THREAD)["__interrupt__"][0].value == "Which greeting?"
+    assert contents(agent.invoke(Command(resume="Good day"), THREAD))[2] == "Good day, Ada"
     assert len(attempts) == 2
     assert len(set(attempts)) == 1
 
