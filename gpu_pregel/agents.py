@@ -24,6 +24,7 @@ from gpu_pregel.host.agents.stored_runs import (
     start_or_resume,
     state_at,
 )
+from gpu_pregel.host.agents.superstep_state import SuperstepState, VertexProgress
 from gpu_pregel.host.agents.supervisor import serve
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows import END as END
     from gpu_pregel.workflows import START as START
     from gpu_pregel.workflows import AgentState as AgentState
+    from gpu_pregel.workflows import CachePolicy as CachePolicy
     from gpu_pregel.workflows import ChatModel as ChatModel
     from gpu_pregel.workflows import Command as Command
     from gpu_pregel.workflows import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows import Interrupt as Interrupt
+    from gpu_pregel.workflows import LangGraphSaver as LangGraphSaver
     from gpu_pregel.workflows import NodeContext as NodeContext
     from gpu_pregel.workflows import ScriptedModel as ScriptedModel
     from gpu_pregel.workflows import Send as Send
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows import agent_tool as agent_tool
     from gpu_pregel.workflows import append as append
     from gpu_pregel.workflows import create_agent as create_agent
+    from gpu_pregel.workflows import from_langgraph as from_langgraph
     from gpu_pregel.workflows import increment as increment
     from gpu_pregel.workflows import interrupt as interrupt
     from gpu_pregel.workflows import last as last
@@ -63,6 +67,7 @@ __all__ = [
     "AgentRun",
     "AgentState",
     "Aggregator",
+    "CachePolicy",
     "ChatModel",
     "Command",
     "CompiledGraph",
@@ -70,6 +75,7 @@ __all__ = [
     "Edge",
     "Event",
     "Interrupt",
+    "LangGraphSaver",
     "LogObserver",
     "MasterContext",
     "NodeContext",
@@ -80,11 +86,13 @@ __all__ = [
     "Send",
     "StateGraph",
     "StateSnapshot",
+    "SuperstepState",
     "Tool",
     "ToolContext",
     "TopK",
     "Vertex",
     "VertexFailure",
+    "VertexProgress",
     "add_messages",
     "agent_tool",
     "answer",
@@ -95,6 +103,7 @@ __all__ = [
     "cancel",
     "create_agent",
     "fork",
+    "from_langgraph",
     "increment",
     "interrupt",
     "last",

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.commands import Send as Send
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
+    from gpu_pregel.workflows.langgraph_saver import LangGraphSaver as LangGraphSaver
     from gpu_pregel.workflows.mcp_functions import mcp_tools as mcp_tools
     from gpu_pregel.workflows.models import ChatModel as ChatModel
+    from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -35,11 +37,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentState": "agent_loop",
+    "CachePolicy": "node_cache",
     "ChatModel": "models",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
     "END": "commands",
     "Interrupt": "commands",
+    "LangGraphSaver": "langgraph_saver",
     "NodeContext": "node_context",
     "START": "commands",
     "ScriptedModel": "scripted_model",

@@ -22,6 +22,8 @@ from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate
+from gpu_pregel.workflows.node_cache import Cache
+from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
 from gpu_pregel.workflows.node_runner import THREADS, AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
@@ -49,6 +51,7 @@ class CompileOptions:
     interrupt_before: frozenset[str]
     interrupt_after: frozenset[str]
     durability: str
+    cache: Cache | None
     name: str
 
 
@@ -73,13 +76,16 @@ class GraphRuns:
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
         is_local = options.workers == 0
         runner = AsyncNodeRunner if graph.is_async else NodeRunner
-        self._runner = runner(graph, {}, options.retry or ONCE, options.store if is_local else None)
+        self._runner = runner(graph, {}, options.retry or ONCE, options.store if is_local else None, options.cache)
         self.base = RunOptions(
             self._runner,
             workers=options.workers,
             threads=0 if options.workers or graph.is_async else options.threads or THREADS,
             aggregators=_aggregators(graph, is_nested),
-            retry=options.retry or ONCE,
+            retry=_retry(graph, options.retry or ONCE),
+            timeout=NodeTimeout(graph.nodes)
+            if any(node.timeout is not None for node in graph.nodes.values())
+            else None,
             on_missing="create",
             store=options.store,
             durability=options.durability,
@@ -144,7 +150,7 @@ class GraphRuns:
         return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
 
     def has_start(self, message: Any) -> bool:
-        """Whether a new run begins with a superstep of the start, because the caller or a router chooses the first nodes."""
+        """Whether a run begins with a superstep of the start, as the caller or a router chooses the first nodes."""
         return bool(message[2]) or START in self.graph.branches
 
     def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
@@ -210,6 +216,13 @@ class GraphRuns:
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:
         """Return the values of the keys of a schema that have one."""
         return {name: value[0] for name in schema.keys if (value := decode(aggregates[name]))}
+
+
+def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:
+    """Return the retry policy of a run, or of each of its tasks if they differ."""
+    if all(node.retry is None and node.error_handler is None for node in graph.nodes.values()):
+        return default
+    return NodeRetry(graph.nodes, default)
 
 
 def _aggregators(graph: GraphSpec, is_nested: bool) -> dict[str, Aggregator]:

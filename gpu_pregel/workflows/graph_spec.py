@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.codec import encode, id_key
 from gpu_pregel.host.agents.records import Id
@@ -13,6 +13,9 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.key_folds import KeyFold
 from gpu_pregel.workflows.schemas import Key, Schema
+
+if TYPE_CHECKING:
+    from gpu_pregel.workflows.node_cache import CachePolicy
 
 TRIGGER = encode(None)
 """The message of an edge."""
@@ -35,6 +38,7 @@ class NodeSpec:
     retry: RetryPolicy | None = None
     timeout: float | None = None
     error_handler: Callable[..., Any] | None = None
+    cache: CachePolicy | None = None
     defer: bool = False
     destinations: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -91,11 +95,11 @@ class GraphSpec:
 
     @cached_property
     def simple(self) -> dict[Id, NodeSpec]:
-        """Those of them that are ordinary functions without routers and error handlers."""
+        """Those of them that are ordinary functions without routers, error handlers and caches."""
         return {
             key: one
             for key, one in self.triggered.items()
-            if not (one.is_async or one.is_graph or one.error_handler is not None or one.name in self.branches)
+            if not (one.is_async or one.is_graph or one.error_handler or one.cache or one.name in self.branches)
         }
 
     @cached_property

@@ -23,6 +23,7 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
+from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
 from gpu_pregel.workflows.task_messages import (
@@ -72,12 +73,19 @@ class NodeRunner:
         Of nodes without their own.
     store : Store, optional
         That of nodes that are graphs.
+    cache : Cache, optional
     """
 
     def __init__(
-        self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy, store: Store | None = None
+        self,
+        graph: GraphSpec,
+        config: Mapping[str, Any],
+        retry: RetryPolicy,
+        store: Store | None = None,
+        cache: Cache | None = None,
     ) -> None:
         self._graph, self._config, self._retry, self._store = graph, config, retry, store
+        self._cache = LatestOutputs() if cache is None else cache
         self._values: dict[str, tuple[bytes, Any]] = {}
         """The last value of each key that cannot be modified, with its encoding."""
 
@@ -134,8 +142,13 @@ class NodeRunner:
         if task is None:
             return
         node, given = task
+        kept = None if node.cache is None else cache_key(node.name, node.cache, given)
+        if kept is not None and (output := find_output(self._cache, kept)) is not None:
+            yield from self._follow(context, node.name, *output)
+            return
         arguments = (given, CURRENT.get()) if node.takes_context else (given,)
         try:
+            self._check_attempt(node, context)
             output = yield Call(node.function, arguments, node.is_async)
         except Exception as error:
             if not self._is_final(node, context, error):
@@ -144,7 +157,15 @@ class NodeRunner:
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
         if node.is_graph and type(output) is dict:
             output = {name: value for name, value in output.items() if name in self._graph.keys}
-        yield from self._follow(context, node.name, *read_output(node.name, output, self._graph))
+        writes, targets = read_output(node.name, output, self._graph)
+        if kept is not None and node.cache is not None:
+            keep_output(self._cache, kept, node.cache, writes, targets)
+        yield from self._follow(context, node.name, writes, targets)
+
+    def _check_attempt(self, node: NodeSpec, context: Context) -> None:
+        """Raise in the attempt that is left for an error handler, as the last one did not end by an exception."""
+        if node.error_handler is not None and context.attempt > (node.retry or self._retry).attempts:
+            raise TimeoutError("the last attempt exceeded its timeout, or its worker died")
 
     def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
         """Whether an error handler takes this error, because the node is not tried again."""
@@ -214,7 +235,7 @@ class NodeRunner:
                 yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
                 return
         node = self._graph.nodes.get(vertex)
-        again = [None] if node is not None and node.defer and None in others else []
+        again: list[Any] = [None] if node is not None and node.defer and None in others else []
         if has_joins:
             ended = zip(context.value, self._graph.joins[vertex], strict=True)
             again += [min(sources) for one, sources in ended if set(one) == sources]

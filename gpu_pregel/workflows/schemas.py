@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -50,13 +51,7 @@ class Schema:
         self._is_dict, self._is_model = is_typeddict(cls), hasattr(cls, "model_fields")
         if not (self._is_dict or self._is_model or (isinstance(cls, type) and dataclasses.is_dataclass(cls))):
             raise ArgumentTypeError(f"a state must be a TypedDict, a dataclass or a pydantic model, not {cls!r:.200}")
-        try:
-            hints = get_type_hints(cls, include_extras=True)
-        except NameError as error:
-            raise ArgumentError(
-                f"the annotations of {cls.__name__} cannot be resolved ({error}): define the types that they name in "
-                f"its module"
-            ) from None
+        hints = _hints(cls)
         self.keys = {name: _key(cls, name, hint) for name, hint in hints.items() if self._is_key(name)}
         if not self.keys:
             raise ArgumentError(f"{cls.__name__} has no fields: annotate at least one key of the state")
@@ -70,6 +65,24 @@ class Schema:
     def make(self, values: dict[str, Any]) -> Any:
         """Return a state with these values of this class's keys."""
         return values if self._is_dict else self.cls(**values)
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    """Return the annotations of a class; names in them may be those of its module, or of the calling functions."""
+    try:
+        return get_type_hints(cls, include_extras=True)
+    except NameError:
+        frame, names = sys._getframe(1), dict[str, Any]()
+        while frame is not None:
+            names = {**frame.f_globals, **frame.f_locals, **names}
+            frame = frame.f_back  # type: ignore[assignment]
+    try:
+        return get_type_hints(cls, localns=names, include_extras=True)
+    except NameError as error:
+        raise ArgumentError(
+            f"the annotations of {cls.__name__} cannot be resolved ({error}): define the types that they name in its "
+            f"module"
+        ) from None
 
 
 def _key(cls: Any, name: str, hint: Any) -> Key:

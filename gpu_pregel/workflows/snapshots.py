@@ -155,15 +155,15 @@ def _tasks(graph: GraphSpec, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
     """Return the tasks of the next superstep, in order."""
     state, ledger = found.state, found.ledger()
     active = {*state.inbox, *(name for name, one in state.vertices.items() if not one.halted)}
-    failures, questions = ledger.failures(), open_questions(ledger)
+    questions = open_questions(ledger)
     tasks = []
     for vertex in due_tasks(graph, state, active):
         encoded, error = id_key(vertex), None
         if encoded in ledger.records:
             continue
-        if encoded in failures:
-            failure = failures[encoded][1]
-            error = f"{failure.type}: {failure.text}"
+        entry = ledger.find_entry(encoded)
+        if entry is not None and entry.status == "failed" and entry.failure is not None:
+            error = f"{entry.failure.type}: {entry.failure.text}"
         asked = tuple(one.interrupt for one in questions if one.vertex == vertex)
         tasks.append(TaskSnapshot(node_of(vertex), vertex, error, asked))
     return tuple(tasks)

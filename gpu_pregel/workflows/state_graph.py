@@ -16,6 +16,7 @@ from gpu_pregel.workflows.compiled_graph import CompiledGraph
 from gpu_pregel.workflows.graph_checks import check_graph
 from gpu_pregel.workflows.graph_runs import CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
+from gpu_pregel.workflows.node_cache import Cache, CachePolicy
 from gpu_pregel.workflows.schemas import Key, Schema
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
@@ -88,6 +89,7 @@ class StateGraph:
         retry: RetryPolicy | None = None,
         timeout: float | None = None,
         error_handler: Callable[[Any, Exception], Any] | None = None,
+        cache: CachePolicy | None = None,
         defer: bool = False,
         destinations: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -112,6 +114,8 @@ class StateGraph:
             Maximum seconds of an attempt, or since its last heartbeat.
         error_handler : callable, optional
             ``error_handler(state, error)`` is called when the last attempt has raised, and returns what the node would.
+        cache : CachePolicy, optional
+            Use its outputs again for the same input.
         defer : bool, default False
             Run the node only when no other node is left to run.
         destinations : sequence of str
@@ -135,6 +139,8 @@ class StateGraph:
             raise ArgumentTypeError(f"retry of node {node!r} must be a RetryPolicy, not {retry!r:.200}")
         if error_handler is not None and not callable(error_handler):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
+        if cache is not None and not isinstance(cache, CachePolicy):
+            raise ArgumentTypeError(f"cache of node {node!r} must be a CachePolicy, not {cache!r:.200}")
         if isinstance(destinations, str):
             raise ArgumentTypeError(f"destinations of node {node!r} must be a sequence of names, not a string")
         self.nodes[node] = NodeSpec(
@@ -147,6 +153,7 @@ class StateGraph:
             retry=retry,
             timeout=None if timeout is None else check_seconds(f"timeout of node {node!r}", timeout),
             error_handler=error_handler,
+            cache=cache,
             defer=check_flag("defer", defer),
             destinations=tuple(destinations),
             metadata=dict(metadata or {}),
@@ -286,6 +293,7 @@ class StateGraph:
         interrupt_before: Sequence[str] | str = (),
         interrupt_after: Sequence[str] | str = (),
         durability: str = "machine",
+        cache: Cache | None = None,
         name: str = "graph",
     ) -> CompiledGraph:
         """Check the graph, and return it as something that runs.
@@ -307,6 +315,8 @@ class StateGraph:
             Nodes before or after which to stop; ``invoke(None, config)`` continues.
         durability : {"machine", "process"}
             Whether a superstep survives a failure of the machine, or of the process only.
+        cache : mutable mapping from str to bytes, optional
+            Keeps the outputs of nodes with a cache policy. Default: the latest ones, in memory.
         name : str
 
         Returns
@@ -339,6 +349,7 @@ class StateGraph:
             interrupt_before=self._names("interrupt_before", interrupt_before),
             interrupt_after=self._names("interrupt_after", interrupt_after),
             durability=durability,
+            cache=cache,
             name=name,
         )
         return CompiledGraph(spec, options)

@@ -100,7 +100,7 @@ class NestedRun:
                 agents = runs.reopen(row, runs.run_options(config, row.head + 1, observers))
                 runs.continue_held(agents)
                 return agents
-        message = (INPUT, self._input(state), [])
+        message: tuple[str, dict[str, Any], list[Any]] = (INPUT, self._input(state), [])
         return runs.start(message, runs.run_options(config, runs.has_start(message), observers), run_id)
 
     def _input(self, state: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from gpu_pregel.host.agents.results import (
     decode_interrupts,
 )
 from gpu_pregel.host.agents.snapshots import RunSnapshot
+from gpu_pregel.host.agents.superstep_state import SuperstepState
 from gpu_pregel.host.agents.timers import due_timers
 from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
@@ -272,11 +273,17 @@ class AgentRun:
         policy = self._policy
         return RunSnapshot.of(self.run_id, self._branch, self._master.superstep, policy.state, policy.ledger).pack()
 
+    @property
+    def superstep_state(self) -> SuperstepState | None:
+        """The state of the superstep that is held or, as observers and other threads see it, runs; otherwise None."""
+        ledger = self._policy.ledger
+        return None if ledger is None else SuperstepState(ledger, self._policy.state.vertices)
+
     def result(self) -> AgentResult:
         """The current result."""
         policy, superstep = self._policy, self._master.superstep
         state, ledger = policy.state, policy.ledger
-        failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(), ledger.interrupts())
+        failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(state.vertices), ledger.interrupts())
         return AgentResult(
             vertices=VertexMapping(dict(state.vertices)),
             status=self.status,

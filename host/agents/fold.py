@@ -15,7 +15,7 @@ from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.mutations import Refusals, refusal, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
-from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Change, FailedVertex, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.timers import Timers, timers_after
 from gpu_pregel.host.agents.workers.error_texts import text_of
@@ -55,7 +55,7 @@ class AgentChange:
     """
 
     records: Records
-    failed: dict[Id, tuple[int, Failure, list[bytes]]]
+    failed: dict[Id, FailedVertex]
     changed: dict[Id, VertexData]
     mutated: Change
     inbox: Inbox
@@ -75,7 +75,7 @@ def fold_superstep(
     Raises ``RefusedError`` if records of vertices cannot be folded.
     """
     records = ledger.completed_records()
-    failed = {} if len(records) == len(ledger.vertices) else ledger.failures()
+    failed = {} if len(records) == len(ledger.vertices) else ledger.failures(state.vertices)
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
     awake, requesting = _find_awake(records)

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 SCHEMA = 5
 """The version of these formats; since version 3, records may have the difference between two values, since version 4,
 failures may have the time of the next attempt, states have timers, and are encoded in slices, and since version 5,
-commits have the aggregates that have changed."""
+failures in states have the number of attempts and the input value, ``retry`` may be a function, and commits have the
+aggregates that have changed."""
 READABLE_SCHEMAS = (2, 3, 4, 5)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 880
@@ -327,7 +328,7 @@ class SavedSuperstep:
             segment.receive(state)
             segment.replay(ledger)
         records: Records = sorted(ledger.records.items())
-        state.failed.update(ledger.failures(self.failed))
+        state.failed.update(ledger.failures(state.vertices, self.failed))
         changed = state.computed(records, self.failed)
         state.timers = timers_after(state.timers, records, self.removed)
         state.vertices.update(changed)

@@ -29,6 +29,7 @@ def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
             encoded = encode_vertices(vertices, known)
     if options.on_missing == "error" and len(known) > len(encoded):
         _check_edges(encoded)
+    options.check_vertices(map(decode, encoded))
     functions = options.functions_by_name
     function = "compute" if "compute" in functions else next(iter(functions))
     return State(encoded, {}, _initial_aggregates(options), function, {}, describe_options(options))
@@ -47,6 +48,7 @@ def adapt_state(state: State, options: RunOptions, where: str, superstep: int) -
         The next one.
     """
     adopt_options(options, state.options, where, superstep)
+    options.check_vertices(map(decode, state.vertices))
     state.options = describe_options(options)
     functions = options.functions_by_name
     if state.function not in functions:

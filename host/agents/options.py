@@ -16,6 +16,13 @@ from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Observer
 from gpu_pregel.host.agents.partition_options import PartitionOptions, is_async
 from gpu_pregel.host.agents.retry import DEFAULT_RETRY, RetryPolicy
+from gpu_pregel.host.agents.vertex_options import (
+    RetryOfVertex,
+    TimeoutOfVertex,
+    refuse_timeout,
+    retry_of,
+    timeout_of,
+)
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
@@ -72,11 +79,11 @@ class RunOptions:
     aggregators: Mapping[str, Any] | None = None
     master: Callable[[MasterContext], Any] | None = None
     functions: Mapping[str, Compute] | None = None
-    retry: RetryPolicy | None = None
+    retry: RetryPolicy | RetryOfVertex | None = None
     on_failure: Any = "raise"
     on_missing: str = "error"
     resolve: Callable[..., Any] | None = None
-    timeout: float | None = None
+    timeout: float | TimeoutOfVertex | None = None
     max_supersteps: int | None = 100
     on_limit: str = "raise"
     on_waiting: str = "wait"
@@ -116,8 +123,8 @@ class RunOptions:
         check_choice("on_missing", self.on_missing, ("error", "create", "drop"))
         if not callable(self.on_failure):
             check_choice("on_failure", self.on_failure, ("raise", "continue"))
-        if self.retry is not None and not isinstance(self.retry, RetryPolicy):
-            raise ArgumentTypeError(f"retry must be a RetryPolicy, not {self.retry!r}")
+        if self.retry is not None and not isinstance(self.retry, RetryPolicy) and not callable(self.retry):
+            raise ArgumentTypeError(f"retry must be a RetryPolicy, or a function of a vertex's id, not {self.retry!r}")
         for name in ("master", "resolve"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise ArgumentTypeError(f"{name} must be a function, not {getattr(self, name)!r}")
@@ -174,17 +181,31 @@ class RunOptions:
         return functions
 
     def _check_timeout(self) -> None:
-        if self.timeout is None:
+        if self.timeout is None or callable(self.timeout):
             return
         timeout: Any = self.timeout
         seconds = check_seconds("timeout", timeout)
         self.timeout = timeout if isinstance(timeout, (int, float)) else seconds
-        blocking = [name for name, function in self.functions_by_name.items() if not is_async(function)]
-        if self.workers == self.threads == 0 and blocking:
-            raise ArgumentError(
-                f"timeout={self.timeout} cannot be enforced with workers=0, because function {blocking[0]!r} cannot be "
-                f"interrupted: pass workers=1 or threads=1, or make it async"
-            )
+        if (blocking := self._uninterruptible()) is not None:
+            raise refuse_timeout(f"timeout={self.timeout}", blocking)
+
+    def _uninterruptible(self) -> str | None:
+        """Return the name of a function that may have no timeout."""
+        if self.workers or self.threads:
+            return None
+        return next((name for name, function in self.functions_by_name.items() if not is_async(function)), None)
+
+    def check_vertices(self, ids: Iterable[Any]) -> None:
+        """Check the options that depend on the vertex, if there are any, for the vertices with which a run starts."""
+        retry, timeout = self.retry, self.timeout
+        if not callable(retry) and not callable(timeout):
+            return
+        blocking = self._uninterruptible()
+        for vertex_id in ids:
+            if callable(retry):
+                retry_of(retry, vertex_id)
+            if callable(timeout) and (seconds := timeout_of(timeout, vertex_id)) is not None and blocking is not None:
+                raise refuse_timeout(f"timeout({vertex_id!r:.80})={seconds}", blocking)
 
     def _add_aggregator(self, name: str, given: Any) -> None:
         aggregator = given if isinstance(given, Aggregator) else Aggregator(given)
@@ -213,6 +234,7 @@ class RunOptions:
             max_record=self.max_record,
             max_memory=self.max_memory,
             is_observed=bool(self.observers),
+            can_time_out=bool(self.workers or self.threads),
         )
 
 

@@ -43,7 +43,9 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``m.halt()`` or ``m.use(name)``.
     functions : mapping of str to callable, optional
         Further compute functions by name, for ``m.use``; the name of ``compute`` is "compute".
-    retry : RetryPolicy, optional
+    retry : RetryPolicy or callable, optional
+        Or ``retry(id)``, which returns the policy of a vertex, or None for the default. It is called in any process and
+        must return the same each time, and so must ``timeout(id)``.
     on_failure : {"raise", "continue"} or callable
         What to do when a vertex has failed its last attempt: hold the superstep and raise, or continue without the
         vertex, which keeps its value. A function of the failures returns one of these, or a list of vertices to retry.
@@ -54,12 +56,12 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``resolve(id, existing, requested, messages)`` resolves conflicting requests to add a vertex: from the existing
         Vertex or None, the requested ones, and the messages to it, it returns the Vertex to add, or None. Without it,
         the vertices that made conflicting requests fail.
-    timeout : float, optional
+    timeout : float or callable, optional
         Maximum seconds of an attempt, or since its last ``ctx.heartbeat()``; needs workers, threads, or an ``async``
         function. A thread cannot be ended, so an attempt that takes longer is abandoned: it fails, and what its thread
         still does has no effect on the run. With ``workers=0`` an attempt of an ``async`` function is cancelled at its
         next ``await``. One that still runs a second later fails and is abandoned; one that blocks the event loop cannot
-        be interrupted.
+        be interrupted. Or ``timeout(id)``, which returns the seconds for a vertex, or None for no limit.
     max_supersteps : int or None, default 100
         Maximum number of supersteps; 3 runs supersteps 0, 1 and 2. If it is reached, the status is "max_supersteps",
         and an error is raised. None is no limit.

@@ -36,8 +36,9 @@ def describe_options(options: RunOptions) -> StoredOptions:
 def _describe_all(options: RunOptions) -> StoredOptions:
     described = {name: _describe(getattr(options, name)) for name in STORED}
     retry = options.retry or DEFAULT_RETRY
-    exceptions = [one.__qualname__ for one in retry.exceptions]
-    described["retry"] = [retry.attempts, exceptions, retry.wait, retry.factor, retry.max_wait, retry.jitter]
+    if isinstance(retry, RetryPolicy):
+        exceptions = [one.__qualname__ for one in retry.exceptions]
+        described["retry"] = [retry.attempts, exceptions, retry.wait, retry.factor, retry.max_wait, retry.jitter]
     described["aggregators"] = {
         name: [_describe(one.combine), encode(one.initial), one.persistent]
         for name, one in options.aggregators_by_name.items()
@@ -117,7 +118,7 @@ def _content(code: CodeType) -> Iterator[str]:
 
 def _is_same(name: str, before: Any, now: Any) -> bool:
     """Whether two stored forms of an option give the same results."""
-    if name == "retry":
+    if name == "retry" and _FUNCTION not in (before[0], now[0]):
         return bool(before[:2] == now[:2])
     if name == "aggregators":
         return before.keys() == now.keys() and all(
@@ -159,7 +160,7 @@ def _restore(where: str, name: str, stored: Any) -> Any:
 
 def _show(name: str, stored: Any, other: Any = None) -> str:
     """Return an option as an error shows it; of aggregators, the first that differs from ``other``."""
-    if name == "retry":
+    if name == "retry" and stored[0] != _FUNCTION:
         return f"retry=RetryPolicy(attempts={stored[0]}, exceptions=({', '.join(stored[1])}))"
     if name == "aggregators":
         differing = [one for one in (stored | other) if stored.get(one) != other.get(one)]

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.rows import WriteCounts
-from gpu_pregel.host.stores.schema import Dialect
+from gpu_pregel.host.stores.schema import Dialect, TableGroup
 
 Write = tuple[str, Sequence[Any]]
 """A statement and its parameters."""
@@ -45,6 +45,8 @@ class Database(ABC):
     statements : Statements
     lock : threading.RLock
         Held during each query and transaction.
+    read_only : bool
+        Whether the store was opened only to read it.
     """
 
     def __init__(self, name: str, dialect: Dialect) -> None:
@@ -53,6 +55,7 @@ class Database(ABC):
         self.dialect = dialect
         self.statements = dialect.statements()
         self.lock = threading.RLock()
+        self.read_only = False
         self._connection: Any = None
         self._process = os.getpid()
         _FORK_LOCKS.add(self)
@@ -88,6 +91,14 @@ class Database(ABC):
     @abstractmethod
     def check_table(self, table: str) -> None:
         """Raise ``StoreError`` if a table is damaged; called before reporting that a row does not exist."""
+
+    @abstractmethod
+    def table_version(self, group: TableGroup) -> int:
+        """Return the version of a group of tables, 0 if the store does not have them; refuse a newer one."""
+
+    @abstractmethod
+    def create_tables(self, group: TableGroup) -> None:
+        """Create a group of tables, or update it to this release's version, in one transaction."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,4 +1,4 @@
-"""The tables of a store, their migrations, and all statements that read or write rows.
+"""The tables of runs, their migrations, and all statements that read or write their rows.
 
 SQLite and PostgreSQL share them, and ``Dialect`` holds the differences. In the templates tables are written ``@runs``
 and parameters ``?``.
@@ -6,9 +6,13 @@ and parameters ``?``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from gpu_pregel.errors import StoreError
+
+T = TypeVar("T")
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -67,6 +71,25 @@ _UNFINISHED = (
 
 
 @dataclass(frozen=True)
+class TableGroup:
+    """Tables that a store gets when they are first written to, with a version of their own.
+
+    Attributes
+    ----------
+    about : str
+        The table that holds the version, which the first migration creates.
+    migrations : tuple of tuple of str
+        Statements that update the tables from version k to k + 1. Only append.
+    more : mapping of int to sequence of str
+        Further statements of a migration for PostgreSQL only.
+    """
+
+    about: str
+    migrations: tuple[tuple[str, ...], ...]
+    more: Mapping[int, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Dialect:
     """Differences between databases: types, options of CREATE TABLE, the prefix of tables, and the parameter marker."""
 
@@ -86,18 +109,23 @@ class Dialect:
         return statement.format(**words, of_run=reference).replace("@", self.prefix)
 
     def statements(self) -> Statements:
-        """Return all other statements in this dialect."""
-        return Statements(
+        """Return the statements on runs in this dialect."""
+        return self.translate(Statements)
+
+    def translate(self, templates: type[T]) -> T:
+        """Return a dataclass of statements, whose defaults are templates, in this dialect."""
+        table: Any = templates
+        return templates(
             **{
                 field.name: str(field.default).replace("@", self.prefix).replace("?", self.parameter)
-                for field in fields(Statements)
+                for field in fields(table)
             }
         )
 
 
 @dataclass(frozen=True)
 class Statements:
-    """All statements that read or write rows."""
+    """All statements that read or write rows of runs."""
 
     insert_run: str = f"INSERT INTO @runs ({_RUN}) VALUES ({', '.join('?' * 18)})"
     # Only updates the version that was read: one of two concurrent programs wins, and the other reads again.

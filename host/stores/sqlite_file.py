@@ -6,7 +6,8 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from urllib.parse import quote
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds
 from gpu_pregel.host.stores.rows import MAX_SECONDS
-from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, check_version
+from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, TableGroup, check_version
+from gpu_pregel.host.stores.thread_schema import THREADS
 
 APPLICATION_ID = 0x67507265
 """Identifies a store in the header of its file, to ``file`` and to this package."""
@@ -75,7 +77,7 @@ class SQLiteFile:
         self.path = Path(name).absolute()
         self.name = str(self.path)
         self._patience = check_seconds("patience", patience, MAX_SECONDS)
-        self._read_only = read_only
+        self.read_only = read_only
         self._create = create and not read_only
         self._identity = (0, 0)
         """Device and inode of the file."""
@@ -94,7 +96,7 @@ class SQLiteFile:
             raise StoreError(self.name, f"cannot be opened: {error.strerror or error}") from error
         else:
             self._check_permissions(status)
-        if not self._read_only and not _may(folder, os.W_OK | os.X_OK):
+        if not self.read_only and not _may(folder, os.W_OK | os.X_OK):
             raise StoreError(
                 self.name,
                 f"cannot be written, as no files can be created in {folder}: change its permissions, or pass "
@@ -106,16 +108,16 @@ class SQLiteFile:
             raise StoreError(self.name, "is not a regular file: give the path of one")
         if not _may(self.path, os.R_OK):
             raise StoreError(self.name, "cannot be read: change its permissions")
-        if not self._read_only and not _may(self.path, os.W_OK):
+        if not self.read_only and not _may(self.path, os.W_OK):
             raise StoreError(self.name, "cannot be written: change its permissions, or pass read_only=True")
 
     def open(self) -> sqlite3.Connection:
         """Return a new connection with the settings and tables of this release."""
         try:
-            connection = self._connect("ro" if self._read_only else "rwc" if self._create else "rw")
+            connection = self._connect("ro" if self.read_only else "rwc" if self._create else "rw")
         except SQLITE_ERRORS as error:
             if (
-                not self._read_only
+                not self.read_only
                 or not has_code(error, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
                 or self._has_log()
             ):
@@ -128,7 +130,7 @@ class SQLiteFile:
 
     def check_writable(self) -> None:
         """Refuse to write to a read-only store, or to a file that has been moved, where the data would be lost."""
-        if self._read_only:
+        if self.read_only:
             raise StoreError(self.name, "was opened with read_only=True")
         try:
             status = os.stat(self.name)
@@ -151,7 +153,7 @@ class SQLiteFile:
         )
         try:
             version = self._version(connection)
-            if not self._read_only:
+            if not self.read_only:
                 self._use_log(connection)
                 migrate(connection, version)
             elif version < len(MIGRATIONS):
@@ -171,6 +173,9 @@ class SQLiteFile:
             int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
         )
         tables = _tables(connection)
+        # Not that of a table which someone else added.
+        has_threads = _tables_of((THREADS.migrations[0][:1],)) <= tables
+        threads = group_version(connection, THREADS) if has_threads else 0
         connection.execute("COMMIT")
         if application != APPLICATION_ID:
             if application or version or tables:
@@ -178,8 +183,9 @@ class SQLiteFile:
             if not self._create:
                 raise StoreError(self.name, "is empty: it is not a store")
         check_version(self.name, version, len(MIGRATIONS))
+        check_version(self.name, threads, len(THREADS.migrations))
         # Refuse triggers and views that someone added, before they can run.
-        if tables != _tables_of(MIGRATIONS[:version]):
+        if tables != _tables_of(MIGRATIONS[:version]) | _tables_of(THREADS.migrations[:threads]):
             raise StoreError(self.name, "does not have the tables of a store: it is damaged or was changed")
         return version
 
@@ -204,11 +210,10 @@ class SQLiteFile:
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Update the tables to this release's version in one transaction."""
+    """Update the tables of runs to this release's version in one transaction."""
     if version == len(MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(connection):
         # Another program may have updated them in the meantime.
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         for statements in MIGRATIONS[version:]:
@@ -216,9 +221,38 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
                 connection.execute(DIALECT.create(statement))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    # Write it to the file itself, which then is recognized as a store even without its log.
+    connection.execute("PRAGMA wal_checkpoint")
+
+
+def group_version(connection: sqlite3.Connection, group: TableGroup) -> int:
+    """Return the version of a group of tables, 0 if there are none."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (group.about,))
+    if found.fetchone() is None:
+        return 0
+    versions = connection.execute(f"SELECT version FROM {group.about}").fetchall()
+    return int(versions[0][0]) if versions else 0
+
+
+def migrate_group(connection: sqlite3.Connection, group: TableGroup) -> None:
+    """Update a group of tables to this release's version in one transaction."""
+    with _transaction(connection):
+        version = group_version(connection, group)
+        for statements in group.migrations[version:]:
+            for statement in statements:
+                connection.execute(DIALECT.create(statement))
+        if version == 0:
+            connection.execute(f"INSERT INTO {group.about} VALUES (0)")
+        connection.execute(f"UPDATE {group.about} SET version = ?", (len(group.migrations),))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what is executed within the block, or roll it back if an exception is raised."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
-        # Write it to the file itself, which then is recognized as a store even without its log.
-        connection.execute("PRAGMA wal_checkpoint")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

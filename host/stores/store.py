@@ -19,6 +19,7 @@ from gpu_pregel.host.stores.request_table import RequestTable
 from gpu_pregel.host.stores.rows import DURABILITIES, ENDED_STATUSES, KINDS, MAX_SECONDS, STATUSES, Claim
 from gpu_pregel.host.stores.run_queries import RunQueries
 from gpu_pregel.host.stores.run_table import new_row
+from gpu_pregel.host.stores.thread_table import ThreadTable
 from gpu_pregel.host.stores.transactions import RunTransactions
 
 
@@ -36,6 +37,7 @@ class Store(RunQueries):
         How errors name the store.
     counts : WriteCounts
     requests : RequestTable
+    threads : ThreadTable
     """
 
     def __init__(self, database: Database, blob_format: BlobFormat) -> None:
@@ -45,6 +47,7 @@ class Store(RunQueries):
         self._reader = RunReader(database, blob_format)
         self._transactions = RunTransactions(database, blob_format, self._reader)
         self.requests = RequestTable(database, blob_format, self._reader.table)
+        self.threads = ThreadTable(database, blob_format)
 
     def __enter__(self) -> Self:
         return self

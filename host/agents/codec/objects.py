@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from gpu_pregel.host.agents.codec.decoder import read_bytes, read_items, readers
@@ -69,6 +70,7 @@ def _unpack_head(head: bytes) -> list[str]:
     return parts
 
 
+@lru_cache(maxsize=1024)
 def _letter(head: bytes) -> str:
     return _unpack_head(head)[0]
 

@@ -26,13 +26,11 @@ class AsyncAttempts:
     Parameters
     ----------
     executor : Executor
-    timeout : float or None
-        Seconds of an attempt. One that still runs ``GRACE`` seconds after it was cancelled is abandoned.
+        An attempt that still runs ``GRACE`` seconds after it was cancelled by its timeout is abandoned.
     """
 
-    def __init__(self, executor: Executor, timeout: float | None) -> None:
+    def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._abandon_after = None if timeout is None else timeout + GRACE
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Task, Batch]] = deque()
         self._running: dict[AttemptTask[None], Task] = {}
@@ -98,7 +96,7 @@ class AsyncAttempts:
         self._waiting.clear()
 
     async def _attempt(self, task: Task, batch: Batch) -> None:
-        outcome = await self._executor.execute_async(task, batch, self._abandon_after)
+        outcome = await self._executor.execute_async(task, batch, GRACE)
         self._end(asyncio.current_task(), outcome)
 
     def _end(self, attempt: Any, outcome: Outcome) -> None:

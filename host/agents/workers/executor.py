@@ -87,6 +87,7 @@ class Executor:
         self.vertices: dict[Id, VertexData] = {}
         self.max_concurrency = options.max_concurrency
         self._options = options
+        self._has_vertex_options = options.has_vertex_options
         self._fatal = () if in_worker else (KeyboardInterrupt,)
         self._in_worker = in_worker
         self._staged: dict[Id, Record] = {}
@@ -143,6 +144,7 @@ class Executor:
         options, kept_values, make_context = self._options, self._kept_values, self._make_context
         vertices = self._vertices(batch) if batch.guests else self.vertices
         compute, forks = options.functions[batch.function], len(_forks)
+        has_vertex_options = self._has_vertex_options
         for index, fields in enumerate(batch.tasks if tasks is None else tasks):
             if begin is not None and begin(index):
                 return
@@ -155,6 +157,8 @@ class Executor:
                     context.on_heartbeat(beat)
                 if watch is not None:
                     watch.begin(context)
+                if has_vertex_options:
+                    options.check_vertex(task.id, batch.function)
                 result = compute(context)
                 if result is not None:
                     refuse_result(result)
@@ -172,12 +176,12 @@ class Executor:
         self,
         task: Task,
         batch: Batch,
-        abandon_after: float | None = None,
+        grace: float | None = None,
         beat: Callable[[], object] | None = None,
     ) -> Outcome:
-        """Compute one task of an ``async`` function; abandon it if it still runs after ``abandon_after`` seconds.
+        """Compute one task of an ``async`` function; abandon it if it still runs ``grace`` seconds after its timeout.
 
-        Both this time and the timeout count from the last heartbeat, at which ``beat()`` is called.
+        The timeout counts from the last heartbeat, at which ``beat()`` is called.
         """
         import asyncio
 
@@ -185,28 +189,32 @@ class Executor:
 
         vertex = self._vertices(batch)[task.id]
         context = self._make_context(vertex, task, batch, self._options, self._kept_values)
-        postponed = None
-        if self._options.timeout is not None:
-            postponed = PostponedTimeout(self._options.timeout)
+        postponed, options = None, self._options
+        if self._has_vertex_options:
+            try:
+                options.check_vertex(task.id, batch.function)
+            except AttemptError as invalid:
+                return self._outcome(task, context, invalid)
+        if (seconds := options.timeout_of(task.id)) is not None:
+            postponed = PostponedTimeout(seconds)
             context.on_heartbeat(postponed.beat)
         if beat is not None:
             context.on_heartbeat(beat)
         call = self._call(self._options.functions[batch.function], context, postponed)
-        if postponed is None or abandon_after is None:
+        if postponed is None or seconds is None or grace is None:
             error = await call
         else:
             attempt = AttemptTask(call, asyncio.get_running_loop(), task)
             try:
-                left = abandon_after
+                left = seconds + grace
                 while left > 0 and not attempt.done():
                     await asyncio.wait((attempt,), timeout=left)
-                    left = postponed.last + abandon_after - time.monotonic()
+                    left = postponed.last + seconds + grace - time.monotonic()
             except asyncio.CancelledError:
                 attempt.cancel()
                 await asyncio.wait((attempt,))
                 raise
             if not attempt.done():
-                seconds = self._options.timeout
                 text = f"took more than {seconds} s, continued after it was cancelled, and was abandoned"
                 return self.abandon(task, context, text)
             error = attempt.result()
@@ -302,19 +310,19 @@ class Executor:
         self._kept_values.unstage(task.id)
         if isinstance(unreadable := getattr(context, "unreadable", None), CodecError):
             return Outcome(task.id, task.attempt, "failed", _unreadable(unreadable))
-        return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
+        return Outcome(task.id, task.attempt, "failed", self._failure(task.id, error, late))
 
-    def _failure(self, error: BaseException, late: bool) -> Failure:
+    def _failure(self, vertex: Id, error: BaseException, late: bool) -> Failure:
         """Describe a failure, even if methods of the exception or its type fail."""
         try:
-            return self._describe(error, late)
+            return self._describe(vertex, error, late)
         except self._fatal:
             raise
         except BaseException as second:
             text = f"<no description: {type(second).__name__}>"
             return Failure("exception", type(error).__qualname__[:_MAX_NAME], text, "", False)
 
-    def _describe(self, error: BaseException, late: bool) -> Failure:
+    def _describe(self, vertex: Id, error: BaseException, late: bool) -> Failure:
         kind = "exception"
         if late:
             kind = "timeout"
@@ -324,7 +332,7 @@ class Executor:
             isinstance(error, MemoryError) and self._options.max_memory is not None
         ):
             kind = "limit"
-        is_retryable, not_before = kind != "data" and self._options.retry.matches(error), None
+        is_retryable, not_before = kind != "data" and self._options.retry_of(vertex).matches(error), None
         if isinstance(error, AttemptError):
             is_retryable = error.retryable
             not_before = None if error.retry_after is None else time.time() + error.retry_after

@@ -17,6 +17,7 @@ from gpu_pregel.host.agents.records import Batch, Id, Outcome, TaskFields
 from gpu_pregel.host.agents.workers.executor import SHORT
 from gpu_pregel.host.agents.workers.thread_attempt import ThreadAttempt
 from gpu_pregel.host.agents.workers.thread_pool import call_on_thread
+from gpu_pregel.host.agents.workers.timeouts import Timeouts
 from gpu_pregel.host.agents.workers.transport import (
     SLICE_SECONDS,
     Arrival,
@@ -28,6 +29,8 @@ from gpu_pregel.host.agents.workers.transport import (
 _GROW_SECONDS = 0.0002
 """How long tasks wait for the threads that are computing before others join them. Several cheap tasks are then computed
 by one thread, as each that joins takes as long as a few of them."""
+_LISTEN = 0.1
+"""Seconds after which the main thread looks for a signal that another thread has received while it waited."""
 _MOST_KNOWN = 1 << 16
 _QUICK = 0.001
 """Seconds for which an attempt may keep the thread of the master from its other duties."""
@@ -53,7 +56,7 @@ class ThreadTransport(InProcessTransport):
         self, options: PartitionOptions, threads: int, *, in_slices: bool = False, quick: set[Id] | None = None
     ) -> None:
         super().__init__(options, in_slices=in_slices)
-        self._threads = threads
+        self._threads, self._timeouts = threads, Timeouts(options)
         self._tasks: deque[tuple[TaskFields, Batch, Variables]] = deque()
         """Tasks that wait for a thread, and the context variables that they see."""
         self._running: set[ThreadAttempt] = set()
@@ -81,19 +84,27 @@ class ThreadTransport(InProcessTransport):
     @property
     def blocks(self) -> bool:
         """Whether the next ``wait`` computes all tasks, of an ordinary function without a timeout."""
-        if not self._batches or self._timeout is not None or self._running or self._tasks:
+        batches = self._batches
+        if self._is_single():
+            return True
+        if len(batches) != 1 or self._running or self._tasks or self._executor.is_async(batches[0]):
             return False
-        tasks, quick = self._batches[0].tasks, self._quick
-        if self._executor.is_async(self._batches[0]):
-            return False
-        return len(self._batches) == 1 and (len(tasks) == 1 or quick.issuperset([task[0] for task in tasks]))
+        return self._quick.issuperset([task[0] for task in batches[0].tasks])
+
+    def submit(self, partition: int, batch: Batch) -> None:
+        """Keep a batch until ``wait``."""
+        super().submit(partition, batch)
+        if self._timeouts.is_function:
+            self._timeouts.note(batch.tasks)
 
     def _is_single(self) -> bool:
-        """Whether there is one task and nothing else, and no timeout."""
+        """Whether there is one task of an ordinary function without a timeout, and nothing else."""
         batches = self._batches
-        if len(batches) != 1 or len(batches[0].tasks) != 1 or self._timeout is not None:
+        if len(batches) != 1 or len(batches[0].tasks) != 1 or self._running or self._tasks:
             return False
-        return not (self._running or self._tasks)
+        if self._executor.is_async(batches[0]):
+            return False
+        return self._timeouts.shortest is None or self._timeouts.of(batches[0].tasks[0][0]) is None
 
     def _is_for_loop(self) -> bool:
         """Whether what is to be computed needs an event loop."""
@@ -101,14 +112,14 @@ class ThreadTransport(InProcessTransport):
 
     def wait(self, until: float | None) -> None:
         """Compute a single task or quick ones, or wait until an attempt has ended."""
+        if self._is_single():  # first, as this has to be quick
+            copy_context().run(self._compute)
+            return
         if self._is_closed or self._is_for_loop():
             super().wait(until)
             return
-        if self._is_single():
-            copy_context().run(self._compute)
-            return
         self._dispatch()
-        if self._tasks and self._timeout is None:
+        if self._tasks and self._quick:
             self._compute_quick()
         try:
             while True:
@@ -116,7 +127,7 @@ class ThreadTransport(InProcessTransport):
                 pause = self._pause(until)
                 if pause == 0:
                     break
-                self._called.acquire(timeout=-1 if pause is None else pause)
+                self._called.acquire(timeout=_LISTEN if pause is None else min(pause, _LISTEN))
         finally:
             self._is_asleep = False
 
@@ -144,8 +155,9 @@ class ThreadTransport(InProcessTransport):
 
     def take(self) -> list[Arrival]:
         """Return the outcomes since the last call."""
-        arrivals, done = super().take(), self._done
-        if count := len(done):
+        arrivals = super().take()
+        if self._done:
+            done, count = self._done, len(self._done)
             arrivals.append(OutcomeBatch(0, 0, done[:count]))
             del done[:count]
             self._taken += count
@@ -210,7 +222,7 @@ class ThreadTransport(InProcessTransport):
             self._is_computing = False
 
     def _note_time(self, vertex: Id, seconds: float) -> None:
-        if seconds > _QUICK:
+        if seconds > _QUICK or self._timeouts.of(vertex) is not None:
             self._quick.discard(vertex)
         else:
             self._quick.add(vertex)
@@ -219,8 +231,8 @@ class ThreadTransport(InProcessTransport):
         """Return how long to wait, unless called: None without a limit, 0.0 if there is something to report."""
         now = monotonic()
         times = [] if until is None else [until]
-        if self._timeout is not None and not self._is_emitting:
-            times += self._abandon_late(self._timeout, now)
+        if self._timeouts.shortest is not None and not self._is_emitting:
+            times += self._abandon_late(now)
         if self._tasks and self._serving < self._threads:
             if now >= self._grow_at:
                 self._grow(now)
@@ -253,10 +265,13 @@ class ThreadTransport(InProcessTransport):
                     return
                 raise
 
-    def _abandon_late(self, timeout: float, now: float) -> list[float]:
+    def _abandon_late(self, now: float) -> list[float]:
         """Fail the attempts whose time is over; return when that of the others is, also if they are about to begin."""
-        ends = [now + timeout]
+        ends = [] if self._timeouts.shortest is None else [now + self._timeouts.shortest]
         for attempt in self._running.copy():
+            timeout = self._timeouts.of(attempt.task.id)
+            if timeout is None:
+                continue
             if now < attempt.last + timeout:
                 ends.append(attempt.last + timeout)
             elif attempt.abandon():
@@ -332,7 +347,7 @@ class ThreadTransport(InProcessTransport):
         """Tell the observers; timeouts do not count the time that they take."""
         if self._is_closed:
             raise run_ended_error()
-        if self._timeout is None or self._async_tasks:
+        if self._timeouts.shortest is None or self._async_tasks:
             super()._emit(emission)
             return
         begun, self._is_emitting = monotonic(), True
