@@ -64,6 +64,7 @@ def create_agent(
     store: Store | None = None,
     workers: int = 0,
     retry: RetryPolicy | None = _MODEL_RETRY,
+    timeout: float | None = None,
     streams: bool = True,
     nested: bool = False,
     name: str = "agent",
@@ -97,7 +98,10 @@ def create_agent(
     workers : int
         Number of worker processes, as for :meth:`StateGraph.compile`.
     retry : RetryPolicy, optional
-        Attempts at a call of the model.
+        Attempts at a call of the model. Default: two, if the first one fails by a :class:`ModelError` or the
+        connection.
+    timeout : float, optional
+        Seconds of an attempt at a call of the model. Those of tools are their own.
     streams : bool
         Whether tokens are streamed, in the mode "messages", if the model can.
     nested : bool
@@ -144,13 +148,12 @@ def create_agent(
         )
     nodes = AgentNodes(model, known, system_prompt, max_iterations, form, check_flag("streams", streams))
     graph = StateGraph(AgentState)
-    graph.add_node(LLM_CALL, nodes.llm_call, retry=retry, destinations=[EXECUTE_TOOLS, LLM_CALL, END])
+    graph.add_node(LLM_CALL, nodes.llm_call, retry=retry, timeout=timeout, destinations=[EXECUTE_TOOLS, LLM_CALL, END])
     attempts = 1 + max((one.retry.attempts for one in known.values()), default=1)
     graph.add_node(EXECUTE_TOOLS, nodes.execute_tools, retry=RetryPolicy(attempts=attempts, wait=0, exceptions=()))
     graph.add_edge(START, LLM_CALL).add_edge(EXECUTE_TOOLS, LLM_CALL)
     # A superstep of the tools follows each of the model, and one for a second try may come at the end.
-    limit = 2 * max_iterations + 2
-    return graph.compile(store=store, workers=workers, retry=retry, max_supersteps=limit, name=name)
+    return graph.compile(store=store, workers=workers, max_supersteps=2 * max_iterations + 2, name=name)
 
 
 class AgentNodes:

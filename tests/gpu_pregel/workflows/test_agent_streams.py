@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,21 @@ def test_failed_model_is_asked_again() -> None:
     with pytest.raises(AgentsFailedError, match="refused"):
         create_agent(model, retry=RetryPolicy(attempts=5, wait=0)).invoke({"messages": "Hi!"})
     assert len(attempts) == 3
+
+
+def test_slow_model_is_cancelled_and_asked_again() -> None:
+    attempts: list[int] = []
+
+    async def model(transcript: list[Any], tools: list[Any]) -> str:
+        attempts.append(1)
+        await asyncio.sleep(0 if len(attempts) > 1 else 60)
+        return "Hello."
+
+    retry = RetryPolicy(attempts=2, wait=0)
+    assert contents(create_agent(model, retry=retry, timeout=0.1).invoke({"messages": "Hi!"})) == ["Hi!", "Hello."]
+    attempts.clear()
+    with pytest.raises(AgentsFailedError, match="llm_call"):
+        create_agent(model, retry=None, timeout=0.1).invoke({"messages": "Hi!"})
 
 
 def delegate(name: str, task: str) -> dict[str, Any]:
