@@ -130,7 +130,7 @@ class GraphRuns:
             state = self._initial_state(message, options)
         except CodecError as error:
             raise CodecError(f"the input: {error}") from None
-        agents = AgentRun(options, begin_state(state, options, run_id=run_id))
+        agents = AgentRun(options, begin_state(state, options, run_id=run_id, forced=False))
         if self.is_before_breakpoint(agents):
             self.pause(agents)
         return agents

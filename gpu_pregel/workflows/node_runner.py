@@ -39,6 +39,7 @@ from gpu_pregel.workflows.task_messages import (
     is_due,
     is_triggered,
     read_output,
+    without_complete,
 )
 from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 
@@ -208,7 +209,7 @@ class NodeRunner:
 
     def _enter(self, context: Context) -> Calls:
         """Apply the caller's input: the task of the start."""
-        given = [*([context.value] if context.superstep == 0 else []), *context.messages]
+        given = [*([context.value] if context.value is not None else []), *context.messages]
         context.value = None
         for kind, update, goto in given:
             assert kind == INPUT
@@ -258,8 +259,7 @@ class NodeRunner:
         """Let complete joins wait for all their sources again."""
         joins = self._graph.joins.get(name)
         if joins is not None:
-            ended = zip(context.value, joins, strict=True)
-            context.value = [[] if set(one) == sources else one for one, sources in ended]
+            context.value = without_complete(self._graph, name, context.value)
 
     def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""

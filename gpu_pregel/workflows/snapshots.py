@@ -17,7 +17,7 @@ from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
-from gpu_pregel.workflows.task_messages import due_tasks
+from gpu_pregel.workflows.task_messages import active_vertices, due_tasks
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -154,10 +154,9 @@ def _config(thread: StoredThread, run: str, superstep: int) -> dict[str, Any]:
 def _tasks(graph: GraphSpec, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
     """Return the tasks of the next superstep, in order."""
     state, ledger = found.state, found.ledger()
-    active = {*state.inbox, *(name for name, one in state.vertices.items() if not one.halted)}
     questions = open_questions(ledger)
     tasks = []
-    for vertex in due_tasks(graph, state, active):
+    for vertex in due_tasks(graph, state, active_vertices(state)):
         encoded, error = id_key(vertex), None
         if encoded in ledger.records:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.workflows.commands import START, Command, Send
@@ -61,6 +61,34 @@ def due_tasks(graph: GraphSpec, state: State, active: Iterable[Id]) -> list[str]
             due.append(vertex)
     deferred = [vertex for vertex in due if vertex in graph.nodes and graph.nodes[vertex].defer]
     return due if len(deferred) == len(due) else [vertex for vertex in due if vertex not in deferred]
+
+
+def active_vertices(state: State) -> set[Id]:
+    """Return the vertices that the next superstep computes."""
+    return {*state.inbox, *(vertex for vertex, one in state.vertices.items() if not one.halted)}
+
+
+def drop_tasks(graph: GraphSpec, state: State) -> None:
+    """Drop the tasks that run a node in the next superstep.
+
+    Which sources of joins have ended is noted all the same, and deferred nodes that still wait for others go on waiting.
+    """
+    for vertex in due_tasks(graph, state, active_vertices(state)):
+        encoded = id_key(vertex)
+        messages = list(map(decode, state.inbox.pop(encoded, ())))
+        data = state.vertices.get(encoded)
+        if data is None:
+            continue
+        value = None
+        if vertex in graph.joins:
+            ended = arrived(graph, vertex, decode(bytes(data.value)), messages)
+            value = without_complete(graph, vertex, ended)
+        state.vertices[encoded] = data._replace(value=encode(value), halted=True)
+
+
+def without_complete(graph: GraphSpec, name: str, ended: list[list[str]]) -> list[list[str]]:
+    """Return which sources of each join have ended, after the complete joins have started their node."""
+    return [[] if set(one) == sources else one for one, sources in zip(ended, graph.joins[name], strict=True)]
 
 
 def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
