@@ -59,12 +59,12 @@ def test_chat_model_streams_through_the_agent() -> None:
 
 
 def test_broken_stream_is_repeated_by_the_run() -> None:
-    broken = events(chunk({"content": "Hel"}), is_complete=False)
+    broken = events(chunk({"content": "Hi,"}), is_complete=False)
     with chat_server(broken, events(chunk({"content": "Hello."}, "stop"), DONE)) as server:
         model = ChatModel("test", base_url=server.url, api_key="k")
         agent = create_agent(model, retry=RetryPolicy(attempts=2, wait=0))
         items = list(agent.stream({"messages": "Hi!"}, stream_mode="messages"))
-    assert [(token, about["attempt"]) for token, about in items] == [("Hel", 1), ("Hello.", 2)]
+    assert [(token, about["attempt"]) for token, about in items] == [("Hi,", 1), ("Hello.", 2)]
 
 
 def test_refusal_of_a_server_ends_the_run_which_can_be_continued() -> None:

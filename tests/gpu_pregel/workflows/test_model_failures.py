@@ -128,11 +128,11 @@ def test_retry_after_a_date() -> None:
 @pytest.mark.parametrize(
     "broken, text",
     [
-        (events(chunk({"content": "Hel"}), is_complete=False), "connection to .* failed"),
-        (events(chunk({"content": "Hel"})), "ended before the answer was complete"),
-        (events(chunk({"content": "Hel"}), b"data: {1\n\n"), "is not JSON"),
-        (events(chunk({"content": "Hel"}), b"data: [1]\n\n"), "is not a JSON object"),
-        (events(chunk({"content": "Hel"}), chunk(error={"message": "overloaded"})), "answered: overloaded"),
+        (events(chunk({"content": "Hi,"}), is_complete=False), "connection to .* failed"),
+        (events(chunk({"content": "Hi,"})), "ended before the answer was complete"),
+        (events(chunk({"content": "Hi,"}), b"data: {1\n\n"), "is not JSON"),
+        (events(chunk({"content": "Hi,"}), b"data: [1]\n\n"), "is not a JSON object"),
+        (events(chunk({"content": "Hi,"}), chunk(error={"message": "overloaded"})), "answered: overloaded"),
     ],
     ids=["dropped", "incomplete", "malformed", "list", "error"],
 )

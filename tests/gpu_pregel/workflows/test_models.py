@@ -194,10 +194,10 @@ def test_no_server(way: Callable[..., Any]) -> None:
 
 
 def test_closing_a_stream_closes_the_connection() -> None:
-    with chat_server(events(chunk({"content": "Hel"}), hangs=True)) as server:
+    with chat_server(events(chunk({"content": "Hi,"}), hangs=True)) as server:
         asked = model(server)
         pieces = asked.stream("Hello!")
-        assert next(pieces) == "Hel"
+        assert next(pieces) == "Hi,"
         pieces.close()
         assert server.disconnected.wait(20)
         asked.close()
@@ -223,7 +223,7 @@ def test_cancellation_closes_the_connection(streams: bool) -> None:
             await task
         assert await asyncio.to_thread(server.disconnected.wait, 20)
 
-    answer = events(chunk({"content": "Hel"}), hangs=True) if streams else wait_for_client
+    answer = events(chunk({"content": "Hi,"}), hangs=True) if streams else wait_for_client
     with chat_server(answer) as server:
         asyncio.run(main(model(server), server))
     assert len(server.requests) == 1
