@@ -31,6 +31,9 @@ from tests.gpu_pregel.workflows.agent_programs import (
     script,
 )
 from tests.gpu_pregel.workflows.chat_server import body, chat_server, completion
+from tests.packages import needs
+
+needs("httpx", "models")
 
 
 def test_loop() -> None:

@@ -23,6 +23,9 @@ from tests.gpu_pregel.workflows.agent_programs import (
     script,
 )
 from tests.gpu_pregel.workflows.chat_server import DONE, body, chat_server, chunk, completion, events
+from tests.packages import needs
+
+needs("httpx", "models")
 
 
 def test_stream_of_tokens_and_updates() -> None:

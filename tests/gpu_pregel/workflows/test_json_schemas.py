@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.workflows.json_schemas import check_schema, find_problem, simple_schema
+from tests.packages import needs
+
+jsonschema = needs("jsonschema", "test")
 
 REFERENCE = {
     "type": "object",

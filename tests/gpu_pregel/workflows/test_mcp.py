@@ -16,6 +16,10 @@ import pytest
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ToolError
 from gpu_pregel.workflows import Tool, mcp_tools, messages
 from gpu_pregel.workflows.mcp_servers import close_servers
+from tests.packages import needs
+
+needs("mcp", "mcp")
+
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 Tools = dict[str, Tool]

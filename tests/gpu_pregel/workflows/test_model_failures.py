@@ -29,6 +29,10 @@ from tests.gpu_pregel.workflows.ways import (
     fragment,
     model,
 )
+from tests.packages import needs
+
+needs("httpx", "models")
+
 
 OK = body(completion())
 

@@ -36,6 +36,10 @@ from tests.gpu_pregel.workflows.ways import (
     model,
     stream,
 )
+from tests.packages import needs
+
+needs("httpx", "models")
+
 
 OK = body(completion())
 
