@@ -22,7 +22,7 @@ from tests.gpu_pregel.workflows.agent_programs import (
     plain,
     script,
 )
-from tests.gpu_pregel.workflows.chat_server import DONE, body, chat_server, chunk, completion, events
+from tests.gpu_pregel.workflows.chat_server import DONE, body, chat_server, chunk, completion, events, wait_for_client
 from tests.packages import needs
 
 needs("httpx", "models")
@@ -79,6 +79,21 @@ def test_refusal_of_a_server_ends_the_run_which_can_be_continued() -> None:
             agent.invoke({"messages": "Hi!"}, THREAD)
         assert contents(agent.invoke(None, THREAD)) == ["Hi!", "Hello."]
     assert len(server.requests) == 2
+
+
+def test_cancellation_of_a_run_closes_the_connection_of_its_model() -> None:
+    async def main() -> None:
+        agent = create_agent(ChatModel("test", base_url=server.url, api_key="k"))
+        task = asyncio.create_task(agent.ainvoke({"messages": "Hi!"}))
+        while not server.requests:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(server.disconnected.wait, 20)
+
+    with chat_server(wait_for_client) as server:
+        asyncio.run(main())
 
 
 def test_failed_model_is_asked_again() -> None:
