@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
     from gpu_pregel.workflows.langgraph_saver import LangGraphSaver as LangGraphSaver
     from gpu_pregel.workflows.mcp_functions import mcp_tools as mcp_tools
+    from gpu_pregel.workflows.message_graph import GraphResult as GraphResult
+    from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
+    from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
     from gpu_pregel.workflows.models import ChatModel as ChatModel
     from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.scripted_model import ScriptedModel as ScriptedModel
     from gpu_pregel.workflows.snapshots import StateSnapshot as StateSnapshot
     from gpu_pregel.workflows.state_graph import StateGraph as StateGraph
+    from gpu_pregel.workflows.state_messages import GraphState as GraphState
+    from gpu_pregel.workflows.state_messages import activated as activated
+    from gpu_pregel.workflows.state_messages import aggregate_state_messages as aggregate_state_messages
+    from gpu_pregel.workflows.state_messages import initial_state as initial_state
+    from gpu_pregel.workflows.state_messages import inject_initial_state as inject_initial_state
     from gpu_pregel.workflows.tools import Tool as Tool
     from gpu_pregel.workflows.tools import ToolContext as ToolContext
     from gpu_pregel.workflows.tools import tool as tool
@@ -42,9 +50,13 @@ _HOMES = {
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
     "END": "commands",
+    "GraphResult": "message_graph",
+    "GraphState": "state_messages",
     "Interrupt": "commands",
     "LangGraphSaver": "langgraph_saver",
+    "MessagePassingGraph": "message_graph",
     "NodeContext": "node_context",
+    "NodeResult": "message_graph",
     "START": "commands",
     "ScriptedModel": "scripted_model",
     "Send": "commands",
@@ -52,12 +64,16 @@ _HOMES = {
     "StateSnapshot": "snapshots",
     "Tool": "tools",
     "ToolContext": "tools",
+    "activated": "state_messages",
     "add_messages": "reducers",
     "agent_tool": "agent_tools",
+    "aggregate_state_messages": "state_messages",
     "append": "reducers",
     "create_agent": "agent_loop",
     "from_langgraph": "langgraph_import",
     "increment": "reducers",
+    "initial_state": "state_messages",
+    "inject_initial_state": "state_messages",
     "interrupt": "node_context",
     "last": "reducers",
     "mcp_tools": "mcp_functions",

@@ -31,6 +31,8 @@ AGENTS = ["agents_pagerank.py", "agents_streaming.py"]
 """Scripts, tested in ``test_agents.py``."""
 LOOPS = ["agent_approval.py", "agent_crash_and_resume.py", "agent_supervisor.py", "agent_tool_loop.py"]
 """Scripts, tested in ``test_agent_loops.py``."""
+WORKFLOWS = ["agent_map_reduce.py"]
+"""Scripts, tested in ``test_map_reduce.py``."""
 OPERATORS = ["operators_bellman_ford.py", "operators_bfs.py", "operators_components.py"]
 """Scripts, tested in ``test_operators.py``."""
 PICTURES = [
@@ -96,7 +98,14 @@ def test_every_program_documents_its_command_and_is_tested() -> None:
     }
     assert documented == set(PROGRAMS)
     files = {path.name for path in EXAMPLES.glob("*.py")}
-    assert files == {name.partition(":")[0] for name in PROGRAMS} | {*AGENTS, *LOOPS, *OPERATORS, *PICTURES, *OTHERS}
+    assert files == {name.partition(":")[0] for name in PROGRAMS} | {
+        *AGENTS,
+        *LOOPS,
+        *WORKFLOWS,
+        *OPERATORS,
+        *PICTURES,
+        *OTHERS,
+    }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
