@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import pairwise
 from functools import partial
+from itertools import pairwise
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
