@@ -32,9 +32,6 @@ by one thread, as each that joins takes as long as a few of them."""
 _QUICK = 0.001
 """Seconds for which an attempt may keep the thread of the master from its other duties."""
 
-_LONGEST = 0.5
-"""Seconds of one wait for a lock: a signal that arrives just before it would not end it."""
-
 
 class ThreadTransport(InProcessTransport):
     """One partition, whose ordinary functions are computed on up to ``threads`` threads; the others as in process.
@@ -121,7 +118,7 @@ class ThreadTransport(InProcessTransport):
                 pause = self._pause(until)
                 if pause == 0:
                     break
-                self._called.acquire(timeout=_LONGEST if pause is None else min(pause, _LONGEST))
+                self._called.acquire(timeout=-1 if pause is None else pause)
         finally:
             self._is_asleep = False
 
