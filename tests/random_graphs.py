@@ -232,7 +232,8 @@ def graph_of(chance: random.Random) -> GraphData:
     for place in range(2, len(names)):
         if chance.random() < 0.3:
             joins.append((tuple(chance.sample(names[:place], k=2)), names[place]))
-    routers = _routers(chance, names, sendable)
+    # Nodes that count no step lead forward only, so that no graph runs forever.
+    routers = _routers(chance, [node.name for node in nodes if node.form != "none"], names, sendable)
     before, after = [
         tuple(name for name in names if chance.random() < 0.3) if chance.random() < 0.15 else () for _ in range(2)
     ]
@@ -257,9 +258,11 @@ def _node(chance: random.Random, name: str, names: list[str], sendable: list[str
     )
 
 
-def _routers(chance: random.Random, names: list[str], sendable: list[str]) -> tuple[RouterData, ...]:
+def _routers(
+    chance: random.Random, sources: list[str], names: list[str], sendable: list[str]
+) -> tuple[RouterData, ...]:
     routers = []
-    for name in (workflows.START, *names):
+    for name in (workflows.START, *sources):
         for number in range(chance.choice([0, 0, 0, 1, 1, 2])):
             targets = tuple(chance.sample([*names, workflows.END], k=chance.randint(1, 3)))
             sends = (
