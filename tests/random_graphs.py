@@ -251,7 +251,7 @@ def _node(chance: random.Random, name: str, names: list[str], sendable: list[str
         name,
         (*keys, *(["last"] if name == owner and name not in sendable else [])),
         form,
-        questions=chance.choice([0, 0, 0, 0, 1, 2]),
+        questions=chance.choice([*[0] * 6, 1, 2]),
         goto=tuple(chance.sample(names, k=min(len(names), chance.randint(0, 2)))),
         sends=tuple(chance.choices(sendable, k=chance.randint(0, 2))) if sendable else (),
         fails=chance.choice([*[""] * 8, "until mended", "" if name in sendable else "first"]),
