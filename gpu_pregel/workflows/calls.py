@@ -51,6 +51,8 @@ def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[An
             raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
         return runs.start(message, runs.run_options(config, runs.has_start(message), observers), None)
     thread = thread_of(runs, config)
+    if message is not None:
+        runs.check_input(message, thread)
     checkpoint = configurable_of(config or {}).get("checkpoint_id")
     if checkpoint is not None:
         thread.fork_from(str(checkpoint), None if message is None else runs.graph)

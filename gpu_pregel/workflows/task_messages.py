@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -101,6 +101,8 @@ def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[
             raise ParentCommand(output)
         writes = [] if output.update is None else writes_of(output.update, graph.keys, source)
         return writes, checked_targets(name, output)
+    if isinstance(output, Send):
+        raise ArgumentTypeError(f"{source} returned a Send: return Command(goto=[Send(...), ...])")
     if isinstance(output, (list, tuple)) and any(isinstance(one, (Command, Send)) for one in output):
         writes, targets = [], []
         for one in output:
@@ -129,7 +131,7 @@ def destinations(name: str, router: Router, result: Any) -> list[Target]:
         if isinstance(one, Send):
             found.append(one)
         elif router.routes is not None:
-            if one not in router.routes:
+            if not isinstance(one, Hashable) or one not in router.routes:
                 known = ", ".join(map(repr, router.routes))
                 raise ArgumentError(
                     f"the router {router.name!r} of node {name!r} returned {one!r:.200}, which is no key of its "
