@@ -181,14 +181,14 @@ class OwnSide(Side):
         return workflows.Command(resume=given.resume)
 
 
-def disagreements(seed: int, **options: Any) -> list[str]:
+def disagreements(seed: int, ways: Sequence[str] = ("native", "imported"), **options: Any) -> list[str]:
     """Run a random graph and random calls on all sides; return what differs."""
     chance = random.Random(seed)
     data = graph_of(chance)
     with _quiet():
-        sides = LangGraphSide(data), OwnSide(data, imported=False, **options), OwnSide(data, imported=True, **options)
-        for number, (name, expected, *others) in enumerate(_calls(chance, data, *sides)):
-            for way, outcome in zip(("native", "imported"), others, strict=True):
+        ours = [OwnSide(data, imported=way == "imported", **options) for way in ways]
+        for number, (name, expected, *others) in enumerate(_calls(chance, data, LangGraphSide(data), *ours)):
+            for way, outcome in zip(ways, others, strict=True):
                 if found := expected.differences(outcome):
                     return [f"seed {seed}, {way}, call {number}, {name}", *found]
     return []
@@ -221,11 +221,11 @@ def _calls(chance: random.Random, data: GraphData, *sides: Side) -> Iterator[tup
             for side in sides:
                 side.mend()
             name, found = "mended, then invoke(None)", [side.call(None) for side in sides]
-        elif outcome is not None and outcome.questions and (may_be_whole or chance.random() < 0.9):
+        elif outcome is not None and outcome.questions and (may_be_whole or chance.random() < 0.85):
             whole = len(outcome.questions) == 1 and may_be_whole
             chosen = chance.sample(outcome.questions, k=chance.randint(1, len(outcome.questions)))
             name, found = f"answer {chosen}", [side.call(side.answer(chosen, whole)) for side in sides]
-        elif outcome is not None and outcome.following and chance.random() < 0.9:
+        elif outcome is not None and outcome.following and chance.random() < 0.85:
             name, found = "invoke(None)", [side.call(None) for side in sides]
         elif starts:
             starts -= 1
