@@ -96,7 +96,7 @@ class GraphRuns:
     _on_failure = "raise"
 
     def __init__(self, graph: GraphSpec, options: CompileOptions, *, is_nested: bool = False) -> None:
-        self.graph, self.options = graph, options
+        self.graph, self.options, self.interrupt_after = graph, options, options.interrupt_after
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
         self._runner = self._make_runner()
         self.base = RunOptions(

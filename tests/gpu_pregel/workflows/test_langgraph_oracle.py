@@ -64,7 +64,8 @@ def test_a_fault_is_found(module: Any, name: str, fault: Any, monkeypatch: pytes
     for seed in count():
         found = disagreements(seed)
         if found:
-            assert "LangGraph" in found[1] and "here" in found[1]
+            assert "LangGraph" in found[1]
+            assert "here" in found[1]
             return
         assert seed < 200
 
