@@ -198,6 +198,7 @@ class RunOptions:
             max_record=self.max_record,
             max_memory=self.max_memory,
             is_observed=bool(self.observers),
+            is_timed=any(getattr(observer, "wants_times", False) for observer in self.observers),
         )
 
 

@@ -29,6 +29,8 @@ class PartitionOptions:
     max_message, max_outbox, max_record, max_memory : int or None
     is_observed : bool
         Whether the run has observers, to which emissions are sent.
+    is_timed : bool
+        Whether one of them wants to know when attempts began and how long they took.
     """
 
     functions: dict[str, Callable[..., Any]]
@@ -43,6 +45,7 @@ class PartitionOptions:
     max_record: int | None
     max_memory: int | None
     is_observed: bool
+    is_timed: bool = False
 
     def is_async(self, function: str) -> bool:
         """Whether a compute function runs on an event loop."""

@@ -54,6 +54,8 @@ class Database(ABC):
         self.statements = dialect.statements()
         self.lock = threading.RLock()
         self._connection: Any = None
+        self._present: set[str] = set()
+        """Names of optional tables that are known to exist."""
         self._process = os.getpid()
         _FORK_LOCKS.add(self)
 
@@ -88,6 +90,26 @@ class Database(ABC):
     @abstractmethod
     def check_table(self, table: str) -> None:
         """Raise ``StoreError`` if a table is damaged; called before reporting that a row does not exist."""
+
+    def has_tables(self, name: str) -> bool:
+        """Return whether the optional tables of this name exist."""
+        if name not in self._present and self._has_table(name):
+            self._present.add(name)
+        return name in self._present
+
+    def need_tables(self, name: str) -> None:
+        """Create the optional tables of this name if they do not exist."""
+        if not self.has_tables(name):
+            self._create_tables(name)
+            self._present.add(name)
+
+    @abstractmethod
+    def _has_table(self, table: str) -> bool:
+        """Return whether a table exists."""
+
+    @abstractmethod
+    def _create_tables(self, name: str) -> None:
+        """Create optional tables in one transaction, unless another program has created them meanwhile."""
 
     def close(self) -> None:
         """Close the connection."""

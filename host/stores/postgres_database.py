@@ -13,7 +13,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds, require
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
 from gpu_pregel.host.stores.rows import MAX_SECONDS
-from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, check_version
+from gpu_pregel.host.stores.schema import MIGRATIONS, OPTIONAL_TABLES, Dialect, check_version
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,6 +32,8 @@ _DEFAULTS = {
     "tcp_user_timeout": "25000",
 }
 _CLOCK = b"SELECT extract(epoch FROM clock_timestamp())::float8"
+# Not to_regclass, which may not see tables created since this transaction began.
+_TABLE = b"SELECT 1 FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = %s AND relname = %s"
 _BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # Large values are not compressed, as the server compresses only some 10 MB/s on one core.
 _MORE = {0: [f"ALTER TABLE @{table} ALTER COLUMN data SET STORAGE EXTERNAL" for table in ("bases", "segments")]}
@@ -222,6 +224,31 @@ class PostgresDatabase(Database):
     def check_table(self, table: str) -> None:
         """Do nothing: PostgreSQL verifies its pages if the server has checksums enabled."""
 
+    def _has_table(self, table: str) -> bool:
+        """Return whether a table exists."""
+        return bool(self.query(_TABLE, (self._schema, table)))
+
+    def _create_tables(self, name: str) -> None:
+        """Create optional tables in one transaction, unless another program has created them meanwhile."""
+        with self.lock:
+            attempt = 0
+            while True:
+                connection = self._connect()
+                try:
+                    with connection.transaction():
+                        connection.execute(b"SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, self._schema))
+                        if connection.execute(_TABLE, (self._schema, name)).rowcount == 0:
+                            for statement in OPTIONAL_TABLES[name]:
+                                connection.execute(self.dialect.create(statement).encode())
+                        return
+                except self._psycopg.Error as error:
+                    if not self._can_retry(error):
+                        raise self._problem(error) from error
+                    attempt = self.next_attempt(attempt)
+                except BaseException:
+                    self._drop()
+                    raise
+
     def _migrate(self, connection: psycopg.Connection[Any]) -> None:
         """Update the tables to this release's version in one transaction, one program at a time."""
         if self._version(connection) == len(MIGRATIONS):
@@ -241,9 +268,7 @@ class PostgresDatabase(Database):
 
     def _version(self, connection: psycopg.Connection[Any]) -> int:
         """Return the version of the tables in the schema, 0 if there are none."""
-        # Not to_regclass, which may not see tables created since this transaction began.
-        tables = b"SELECT FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = %s AND relname = %s"
-        if connection.execute(tables, (self._schema, "about")).rowcount == 0:
+        if connection.execute(_TABLE, (self._schema, "about")).rowcount == 0:
             if not self._create:
                 raise StoreError(self.name, "is not a store: pass another schema=, or create=True")
             return 0

@@ -54,6 +54,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 """Statements that update a store from version k to k + 1; version 0 is empty. Only append: every version is in use."""
 
+OPTIONAL_TABLES: dict[str, tuple[str, ...]] = {
+    "events": (
+        """CREATE TABLE @events (
+            run {integer} NOT NULL {of_run}, number {integer} NOT NULL, step {integer} NOT NULL, time {real} NOT NULL,
+            size {integer} NOT NULL, seal {blob} NOT NULL, data {blob} NOT NULL,
+            PRIMARY KEY (run, number)
+        ){strict}""",
+    ),
+}
+"""Tables that are created when something is first written to them, so that other stores do without, by the name of the
+first of them. Definitions never change: a table that has to be another one gets another name."""
+
 _RUN = (
     "key, id, kind, branch, parent, parent_step, created, schema, "
     "head, pending, pending_size, epoch, owner, lease, status, changed, nonce, seal"
@@ -173,6 +185,23 @@ class Statements:
     )
     # By number, as senders choose numbers before they insert: one may become visible after a higher one.
     delete_request: str = "DELETE FROM @requests WHERE run = ? AND number = ?"
+
+    insert_events: str = (
+        "INSERT INTO @events (run, number, step, time, size, seal, data) "
+        "SELECT key, ?, ?, ?, ?, ?, ? FROM @runs WHERE key = ?"
+    )
+    last_events: str = "SELECT MAX(number) FROM @events WHERE run = ?"
+    events_seal: str = "SELECT seal FROM @events WHERE run = ? AND number = ?"
+    events: str = (
+        "SELECT number, step, time, seal, data FROM @events WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+    )
+    # Keeps the newest rows that together have at most so many bytes.
+    trim_events: str = (
+        "DELETE FROM @events WHERE run = ? AND number < (SELECT MIN(number) FROM "
+        "(SELECT number, SUM(size) OVER (ORDER BY number DESC) AS total FROM @events WHERE run = ?) AS sums "
+        "WHERE total <= ?)"
+    )
+    prune_events: str = "DELETE FROM @events WHERE run = ? AND step < ?"
 
     # A base replaces everything up to its superstep, but its commit is kept for the history.
     prune_bases: str = "DELETE FROM @bases WHERE run = ? AND step < ?"

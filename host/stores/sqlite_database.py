@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
-from gpu_pregel.host.stores.sqlite_file import DIALECT, SQLITE_ERRORS, SQLiteFile, migrate, store_error
+from gpu_pregel.host.stores.sqlite_file import DIALECT, SQLITE_ERRORS, SQLiteFile, add_tables, migrate, store_error
 
 OLDEST_SQLITE = (3, 37, 0)
 """The first release with STRICT tables."""
@@ -86,6 +86,19 @@ class SQLiteDatabase(Database):
         found = self.query(f"PRAGMA integrity_check({table})", ())
         if found != [("ok",)]:
             raise StoreError(self.name, f"is damaged ({found[0][0]}): restore a copy")
+
+    def _has_table(self, table: str) -> bool:
+        """Return whether a table exists."""
+        return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
+
+    def _create_tables(self, name: str) -> None:
+        """Create optional tables in one transaction, unless another program has created them meanwhile."""
+        self.check_writable()
+        with self.lock:
+            try:
+                add_tables(self._connect(), name)
+            except SQLITE_ERRORS as error:
+                raise store_error(self.name, error) from error
 
     def check_writable(self) -> None:
         """Refuse to write to a file that is read-only or has been moved."""

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds
 from gpu_pregel.host.stores.rows import MAX_SECONDS
-from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, check_version
+from gpu_pregel.host.stores.schema import MIGRATIONS, OPTIONAL_TABLES, Dialect, check_version
 
 APPLICATION_ID = 0x67507265
 """Identifies a store in the header of its file, to ``file`` and to this package."""
@@ -179,7 +179,7 @@ class SQLiteFile:
                 raise StoreError(self.name, "is empty: it is not a store")
         check_version(self.name, version, len(MIGRATIONS))
         # Refuse triggers and views that someone added, before they can run.
-        if tables != _tables_of(MIGRATIONS[:version]):
+        if tables - _optional_tables(tables) != _tables_of(MIGRATIONS[:version]):
             raise StoreError(self.name, "does not have the tables of a store: it is damaged or was changed")
         return version
 
@@ -225,6 +225,20 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
         raise
 
 
+def add_tables(connection: sqlite3.Connection, name: str) -> None:
+    """Create optional tables in one transaction, unless another program has created them meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not _tables_of((OPTIONAL_TABLES[name],)) <= _tables(connection):
+            for statement in OPTIONAL_TABLES[name]:
+                connection.execute(DIALECT.create(statement))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
 def store_error(name: str, error: Exception) -> StoreError:
     """Translate an error of SQLite into the problem and its remedy."""
     for code, problem in _PROBLEMS.items():
@@ -252,6 +266,12 @@ def _tables_of(migrations: tuple[tuple[str, ...], ...]) -> set[tuple[Any, ...]]:
             for statement in statements:
                 connection.execute(DIALECT.create(statement))
         return _tables(connection)
+
+
+def _optional_tables(tables: set[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Return the definitions of the optional tables among ``tables``, of which there are all of a name or none."""
+    groups = [_tables_of((statements,)) for statements in OPTIONAL_TABLES.values()]
+    return {row for group in groups if group <= tables for row in group}
 
 
 def _may(path: Path, mode: int) -> bool:

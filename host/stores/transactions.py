@@ -305,7 +305,9 @@ class RunTransactions:
 
     def _prune_writes(self, row: StoredRow, first: int) -> list[Write]:
         sql = self._sql
-        prune = (sql.prune_bases, sql.prune_commits, sql.prune_segments, sql.prune_answers)
+        prune = [sql.prune_bases, sql.prune_commits, sql.prune_segments, sql.prune_answers]
+        if self._database.has_tables("events"):
+            prune.append(sql.prune_events)
         return [(statement, (row.key, first)) for statement in prune]
 
 
