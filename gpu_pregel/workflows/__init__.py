@@ -1,0 +1,1 @@
+"""Workflows on the agent runtime, and the page of a run."""
