@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.codec.objects import UnregisteredObject, showing_unr
 Node = list[Any]
 """The type of a value, its text and, if it has parts, a list of (name, node), and how many more there are."""
 _SCALARS = (type(None), bool, int, float, str, bytes, bytearray)
-_MISSING = object()
+_MISSING: Any = object()
 _SHOWN_PARTS = 60
 _MAX_DEPTH = 8
 _LARGE = 4 << 20
@@ -192,3 +192,25 @@ def _are_equal(old: Any, new: Any) -> bool:
         return bool(old == new)
     except Exception:
         return False
+
+
+def one_line(node: Node, limit: int = 400) -> str:
+    """Return a tree as text on one line.
+
+    Examples
+    --------
+    >>> one_line(show({"question": "publish?", "pages": [1, 2]}))
+    "{question: 'publish?', pages: [1, 2]}"
+    """
+    if len(node) == 2:
+        return cut(repr(node[1]) if node[0] == "str" else str(node[1]), limit)
+    kind, _, parts, left = node
+    items = [
+        one_line(part, limit) if kind in ("list", "tuple") else f"{name}: {one_line(part, limit)}"
+        for name, part in parts
+    ]
+    if left:
+        items.append(f"… {left:,} more")
+    opening, closing = {"list": ("[", "]"), "tuple": ("(", ")")}.get(kind, ("{", "}"))
+    name = "" if kind in ("dict", "list", "tuple", "set") else kind
+    return cut(f"{name}{opening}{', '.join(items)}{closing}", limit)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 _MOST_BYTES = 1 << 28
-"""Longer arrays are not read."""
+"""Of longer arrays no figures are computed."""
 
 
 def numeric_rows(trace: bytes | bytearray) -> list[dict[str, Any]]:
@@ -35,7 +35,7 @@ def describe_numeric(store: Store, row: RunRow, most: int) -> dict[str, Any]:
     return {
         "steps": [{"superstep": one["superstep"], "status": "committed", "row": one} for one in rows[-most:]],
         "numericGraph": {"vertices": identity[0], "edges": identity[1], "directed": identity[2]},
-        "arrays": [_describe_array(saved, name, code) for name, code in header.get("arrays", {}).items()],
+        "arrays": [_read_array(saved, name, code) for name, code in header.get("arrays", {}).items()],
         "notes": notes,
     }
 
@@ -48,18 +48,23 @@ def _header(saved: SavedRun) -> dict[str, Any]:
     return header if isinstance(header, dict) else {}
 
 
-def _describe_array(saved: SavedRun, name: str, code: str) -> list[Any]:
-    """Return the name, dtype, length, least, greatest and mean value of an array."""
+def _read_array(saved: SavedRun, name: str, code: str) -> list[Any]:
     import numpy as np
 
     try:
-        array = np.frombuffer(saved.blob(name), np.dtype(code))
+        return describe_array(name, np.frombuffer(saved.blob(name), np.dtype(code)))
     except (KeyError, TypeError, ValueError):
         return [name, str(code), 0, "", "", ""]
-    if not len(array) or array.nbytes > _MOST_BYTES or array.dtype.kind not in "biuf":
-        return [name, str(array.dtype), len(array), "", "", ""]
+
+
+def describe_array(name: str, array: Any) -> list[Any]:
+    """Return the name, dtype, length, least, greatest and mean value of an array."""
+    import numpy as np
+
+    about = [name, str(array.dtype), len(array)]
+    if array.nbytes > _MOST_BYTES or array.dtype.kind not in "biuf":
+        return [*about, "", "", ""]
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
     if not len(finite):
-        return [name, str(array.dtype), len(array), "", "", ""]
-    least, greatest, mean = finite.min(), finite.max(), finite.mean(dtype=np.float64)
-    return [name, str(array.dtype), len(array), f"{least}", f"{greatest}", f"{mean:.6g}"]
+        return [*about, "", "", ""]
+    return [*about, f"{finite.min()}", f"{finite.max()}", f"{finite.mean(dtype=np.float64):.6g}"]

@@ -19,7 +19,7 @@ function header() {
   return el("div", null,
     el("header", null, el("h1", null, run.id), badge(run.status), el("span", { class: "muted" }, `${run.kind} run`), refreshButton()),
     el("dl", { class: "facts" },
-      fact("supersteps", count(run.head + 1)), fact("vertices", count(graph.vertices)), fact("edges", count(isNumeric ? graph.edges : graph.totalEdges)),
+      fact("supersteps", count(run.head + 1)), fact(data.run.kind === "mixed" ? "agents" : "vertices", count(graph.vertices)), fact("numeric vertices", data.run.kind === "mixed" && data.arrays.length ? count(data.arrays[0][2]) : ""), fact("edges", count(isNumeric ? graph.edges : graph.totalEdges)),
       fact("time in supersteps", duration(sum("seconds"))), fact("computed", isNumeric ? "" : count(sum("computed"))), fact("attempts shown", attempts),
       fact("retries", isNumeric ? "" : count(sum("retries"))), fact("failed", isNumeric ? "" : count(data.failedCount)), fact("messages", count(sum("messages"))),
       fact("bytes moved", sum("bytes") ? size(sum("bytes")) : ""),
@@ -118,10 +118,13 @@ function details(step) {
   return [chips, found];
 }
 
+function arrays() {
+  if (!data.arrays.length) return null;
+  const rows = data.arrays.map(([name, dtype, length, ...figures]) => [name, dtype, count(length), ...figures]);
+  return el("section", { id: "arrays" }, el("h2", null, `Numeric vertices after superstep ${data.run.head}`), table(["array", "dtype", "length", "least", "greatest", "mean"], rows, [2, 3, 4, 5]));
+}
 function stateNow() {
-  if (isNumeric) {
-    return data.arrays.length ? el("section", { id: "state" }, el("h2", null, `Arrays after superstep ${data.run.head}`), table(["name", "dtype", "length", "least", "greatest", "mean"], data.arrays.map(([name, dtype, length, ...figures]) => [name, dtype, count(length), ...figures]), [2, 3, 4, 5])) : null;
-  }
+  if (isNumeric) return null;
   const { aggregates, values, timers } = data, more = data.graph.vertices - values.length;
   return el("section", { id: "state" }, el("h2", null, data.run.head < 0 ? "State before the first superstep" : `State after superstep ${data.run.head}`),
     block("Shared state", aggregates.length, aggregates.map(([name, node]) => el("div", { class: "item" }, el("span", { class: "name" }, name), showTree(node))), true),
@@ -187,7 +190,7 @@ function main() {
     }
     draw("overview", "graph", "details", "time");
   } else page.append(el("section", null, el("p", { class: "note" }, "No superstep has been committed yet.")));
-  page.append(...[stateNow(), traceTable()].filter(Boolean));
+  page.append(...[arrays(), stateNow(), traceTable()].filter(Boolean));
   window.addEventListener("hashchange", () => { fromAddress(); draw("overview", "graph", "details", "time"); });
   let width = page.clientWidth;
   window.addEventListener("resize", () => { if (page.clientWidth !== width) { width = page.clientWidth; draw("overview", "time"); } });

@@ -11,13 +11,13 @@ from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.previews import Budget, cut, show_encoded
 from gpu_pregel.host.agents.records import Id
-from gpu_pregel.host.agents.recovery import RecoveredRun, check_readable, read_run
+from gpu_pregel.host.agents.recovery import RecoveredRun, check_readable, read_run, read_values
 from gpu_pregel.host.agents.state_format import read_columns
 from gpu_pregel.host.stores.leases import is_gone
 from gpu_pregel.workflows.page.events import EventSummary
 from gpu_pregel.workflows.page.graph import draw_graph
 from gpu_pregel.workflows.page.labels import Labels
-from gpu_pregel.workflows.page.numeric import describe_numeric, numeric_rows
+from gpu_pregel.workflows.page.numeric import describe_array, describe_numeric, numeric_rows
 from gpu_pregel.workflows.page.supersteps import Replay, Superstep
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def _describe_agents(store: Store, row: RunRow) -> dict[str, Any]:
         "events": events.others,
         "recorded": events.is_recorded,
         "notes": _notes(row, history, first, events),
+        "arrays": [describe_array(name, array) for name, array in read_values(store, found).items()],
         **_describe_state(found, ledger, labels, notable),
     }
 
@@ -194,8 +195,7 @@ def _notes(row: RunRow, history: list[CommitRow], first: int, events: EventSumma
     notes = []
     if not events.is_recorded:
         notes.append(
-            "Only what the store needs to continue the run is shown. Pass observer=gp.agents.Timeline(store) to the run "
-            "to see the times of attempts and what they emit, too."
+            "Pass observer=gp.agents.Timeline(store) to a run to see the times of its attempts and what they emit, too."
         )
     if history and first > history[0].step:
         notes.append(f"What happened before superstep {first:,} is not shown, except for the trace.")
