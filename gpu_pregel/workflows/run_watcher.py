@@ -72,6 +72,8 @@ class RunWatcher:
         self._head = -1 if from_start else self.row.head
         self._events = -1
         self._is_recorded = False
+        self._told = self._head
+        """The last commit that was told before it was known that the run is recorded."""
         self._rows: dict[int, dict[str, Any]] = {}
         """Rows of commits that have not been told, because their recorded event is yet to come."""
         self._told_held: tuple[Any, ...] | None = None
@@ -82,28 +84,31 @@ class RunWatcher:
         """Return what has happened since the last look, as far as it is known."""
         self.row = self._store.run(self._run_id)
         found = self._tell_new()
-        live, status = is_live(self.row), self.row.status
-        if status in _HELD:
+        if self.row.status in _HELD:
             found += self._held()
-        if not live and status == "running":
-            found.append(Happening("lost", self.row.head + 1))
-        self.is_over = status in ENDED_STATUSES or not live
+        self.is_over = self.row.status in ENDED_STATUSES or not is_live(self.row)
         return found
 
     def finish(self) -> list[Happening]:
         """Return what is left to be told of a run that is over."""
-        return [*self._tell_new(), *self._tell_rows(self.row.head + 1)]
+        found = [*self._tell_new(), *self._tell_rows(self.row.head + 1)]
+        if self.row.status == "running":
+            found.append(Happening("lost", self.row.head + 1))
+        return found
 
     def _tell_new(self) -> list[Happening]:
         # Events first: the commits that they tell of are in the store by then.
         events = self._read_events()
         commits = list(self._new_commits())
         if not self._is_recorded:
+            self._told = self._head
             return commits
         self._rows |= {one.superstep: one.facts for one in commits if one.kind == "commit"}
         found: list[Happening] = []
         for event in events:
             found += self._tell_rows(event.superstep)
+            if event.superstep <= self._told and event.kind != "emit":
+                continue
             if event.kind == "commit":
                 row = self._rows.pop(event.superstep, None)
                 found.append(Happening("commit", event.superstep, facts=event.facts if row is None else row))

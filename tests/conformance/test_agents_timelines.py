@@ -67,7 +67,7 @@ def test_events_are_recorded_in_order(opened: Open, workers: int) -> None:
     assert timeline.problem is None
     events = timeline.read("run")
     assert [one.facts["text"] for one in events if one.kind == "emit" and "text" in one.facts] == ["thinking hard"] * 4
-    assert [one.facts["payload"] for one in events if "payload" in one.facts][0][:2] == ["dict", "1"]
+    assert next(one.facts["payload"] for one in events if "payload" in one.facts)[:2] == ["dict", "1"]
     ends = [one for one in events if one.kind == "attempt"]
     assert [one.facts["status"] for one in ends] == ["completed", "failed", "completed", "completed"]
     for one in ends:
@@ -103,7 +103,9 @@ def test_events_go_with_their_run(store: Store) -> None:
     store.delete("run", force=True)
     with pytest.raises(UnknownRunError):
         timeline.read("run")
-    assert store._database.query(f"SELECT COUNT(DISTINCT run) FROM {store._database.dialect.prefix}events", ()) == [(1,)]
+    assert store._database.query(f"SELECT COUNT(DISTINCT run) FROM {store._database.dialect.prefix}events", ()) == [
+        (1,)
+    ]
 
 
 def test_oldest_events_are_removed(store: Store) -> None:
@@ -126,7 +128,7 @@ def test_encrypted_events_need_the_cipher(opened: Open) -> None:
     assert not any(b"thinking" in bytes(row[0]) for row in store._database.query(
         f"SELECT data FROM {store._database.dialect.prefix}events", ()
     ))  # fmt: skip
-    with pytest.raises(StoreError, match="recorded events [0-9]+: is encrypted"):
+    with pytest.raises(StoreError, match=r"recorded events [0-9]+: is encrypted"):
         Timeline(opened()).read("run")
 
 
@@ -182,7 +184,7 @@ def test_a_run_without_a_store_is_not_recorded(store: Store) -> None:
 
 @pytest.mark.parametrize("given", [None, "runs.db"])
 def test_a_timeline_needs_a_store(given: Any) -> None:
-    with pytest.raises(ArgumentTypeError, match="store must be a gp.SQLiteStore"):
+    with pytest.raises(ArgumentTypeError, match=r"store must be a gp\.SQLiteStore"):
         Timeline(given)
 
 

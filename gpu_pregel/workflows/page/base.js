@@ -82,4 +82,4 @@ function block(title, number, content, open) {
   if (!number) return null;
   return el("details", { class: "block", open: open ? "" : null }, el("summary", null, title, " ", el("small", { class: "muted" }, count(number))), content);
 }
-const moreNote = (number, what) => (number > 0 ? el("p", { class: "note" }, `… ${plural(number, "more " + what)}`) : null);
+const moreNote = (number, one, many) => (number > 0 ? el("p", { class: "note" }, `… ${count(number)} more ${number === 1 ? one : many || one + "s"}`) : null);

@@ -89,7 +89,7 @@ function lanes(attempts) {
   }
   return { rows: ends.map(() => ""), of: (one) => rowOf.get(one) };
 }
-const ATTEMPT = { completed: "ok", failed: "fail", interrupted: "ask" };
+const attemptClass = ([, , attempt, status]) => (status === "completed" ? (attempt > 1 ? "retry" : "ok") : { failed: "fail", interrupted: "ask" }[status] || "plain");
 
 function timeLine(steps, attempts, emissions, isWhole) {
   const timed = steps.filter((step) => step.began);
@@ -122,8 +122,7 @@ function timeLine(steps, attempts, emissions, isWhole) {
     const [step, vertex, attempt, status, began, seconds] = one, lane = of(one);
     if (lane >= MAX_LANES) { hidden += 1; continue; }
     const from = at(began), wide = Math.max(2.5, at(began + seconds) - from), y = top + lane * high + 3;
-    const kind = attempt > 1 && status === "completed" ? "retry" : ATTEMPT[status] || "plain";
-    chart.append(svg("rect", { class: `${kind}-fill attempt`, x: from, y, width: wide, height: high - 6, rx: 3 },
+    chart.append(svg("rect", { class: `${attemptClass(one)}-fill attempt`, x: from, y, width: wide, height: high - 6, rx: 3 },
       svg("title", null, `${label(vertex)}, superstep ${step}, attempt ${attempt}: ${status} after ${duration(seconds)}`)));
     if (!isWhole) for (const time of (marks.get(`${step} ${vertex} ${attempt}`) || []).slice(0, 60)) {
       const x = at(time);
@@ -137,7 +136,7 @@ function timeLine(steps, attempts, emissions, isWhole) {
   const first = scale.pieces[0].from, last = scale.pieces[scale.pieces.length - 1].to;
   chart.append(svg("text", { x: left, y: 11, class: "muted" }, clock(first, true)));
   chart.append(svg("text", { x: width - 2, y: 11, "text-anchor": "end", class: "muted" }, `+ ${duration(last - first)}`));
-  return el("div", null, chart, hidden ? moreNote(hidden, "attempt, beside these") : null);
+  return el("div", null, chart, hidden ? moreNote(hidden, "attempt beside these", "attempts beside these") : null);
 }
 
 const NODE = { width: 132, height: 34, across: 156, down: 84 };

@@ -49,7 +49,7 @@ function needs() {
 
 const LEGEND = { ok: "committed", retry: "after retries", fail: "failed", ask: "asks", running: "running", init: "init", push: "push", pull: "pull" };
 function legend(kinds) {
-  return el("div", { class: "legend" }, kinds.map((kind) => el("span", null, el("i", { class: kind }), LEGEND[kind])));
+  return el("div", { class: "legend" }, Object.keys(LEGEND).filter((kind) => kinds.includes(kind)).map((kind) => el("span", null, el("i", { class: kind }), LEGEND[kind])));
 }
 function supersteps() {
   const measure = el("select", { "aria-label": "height of the bars", onchange: (event) => { chosen.measure = event.target.value; draw("overview"); } },
@@ -58,7 +58,7 @@ function supersteps() {
   parts.output = el("output", { id: "chosen" });
   parts.overview = el("div");
   return el("section", null,
-    el("h2", null, "Supersteps", legend(isNumeric ? ["init", "push", "pull"] : ["ok", "retry", "fail", "ask", "running"]), el("span", { class: "bar" }, measure)),
+    el("h2", null, "Supersteps", legend([...new Set(data.steps.map(stepClass))]), el("span", { class: "bar" }, measure)),
     parts.overview,
     el("div", { class: "steps" }, el("button", { onclick: () => choose(chosen.step - 1), "aria-label": "previous superstep" }, "◀"), parts.slider,
       el("button", { onclick: () => choose(chosen.step + 1), "aria-label": "next superstep" }, "▶"), parts.output));
@@ -106,7 +106,7 @@ function details(step) {
     block("Shared state", (step.aggregates || []).length, (step.aggregates || []).map(([name, list, more]) => el("div", { class: "item aggregate" }, el("span", { class: "name" }, name), changes(list, more))), true),
     block("Questions", questions.length, questions.map(([vertex, payload, answer]) => el("div", { class: "item" }, el("span", { class: "name" }, label(vertex)), " asks", showTree(payload), answer ? [el("span", { class: "muted" }, "answer"), showTree(answer)] : el("span", { class: "badge ask" }, "waits for an answer"))), true),
     block("Failed attempts", failures.length, [failures.map(failureItem), moreNote(step.failuresMore, "failed attempt")], true),
-    block("Vertices changed", vertices.length + (step.verticesMore || 0), [el("div", { class: "cards" }, vertices.map(([vertex, kind, list, more]) => el("div", { class: `item vertex ${kind}` }, el("span", { class: "name" }, label(vertex)), kind === "changed" ? null : el("span", { class: "muted" }, ` ${kind}`), changes(list, more)))), moreNote(step.verticesMore, "changed vertex, not shown")], true),
+    block("Vertices changed", vertices.length + (step.verticesMore || 0), [el("div", { class: "cards" }, vertices.map(([vertex, kind, list, more]) => el("div", { class: `item vertex ${kind}` }, el("span", { class: "name" }, label(vertex)), kind === "changed" ? null : el("span", { class: "muted" }, ` ${kind}`), changes(list, more)))), moreNote(step.verticesMore, "changed vertex", "changed vertices")], true),
     block("Emitted", emissions.length, emitted(emissions), true),
     block("Messages", messages.length + (step.messagesMore || 0), [table(["from", "to", "message"], messages.map(([from, to, payload]) => [label(from), label(to), showTree(payload, 0)])), moreNote(step.messagesMore, "message")], messages.length <= 12),
     block("Attempts", attempts.length, attemptRows(attempts, step.began), attempts.length <= 12),
@@ -184,7 +184,7 @@ function main() {
       parts.time = el("div", { class: "scroll" });
       parts.graph = el("div");
       const { nodes, isGrouped, vertices } = data.graph, isWide = Math.max(0, ...nodes.map((node) => Math.abs(node[2]))) > 2;
-      page.append(el("section", null, el("h2", null, "Time line", legend(["ok", "retry", "fail", "ask"]), el("span", { class: "bar" }, scope("run", "whole run"), scope("superstep", "this superstep"))), parts.time));
+      page.append(el("section", null, el("h2", null, "Time line", legend([...new Set(data.attempts.map(attemptClass))]), el("span", { class: "bar" }, scope("run", "whole run"), scope("superstep", "this superstep"))), parts.time));
       page.append(el("div", { class: `columns${isWide ? " stacked" : ""}` },
         el("section", { class: isWide ? null : "sticky" }, el("h2", null, "Graph", el("small", null, isGrouped ? `${plural(nodes.length, "node")} for ${count(vertices)} vertices, by their ids` : "dashed: only messages; choose a vertex to see only its part")), parts.graph), box));
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from gpu_pregel.host.agents.previews import Budget, cut, show_encoded
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun, check_readable, read_run, read_values
 from gpu_pregel.host.agents.state_format import read_columns
+from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import is_gone
 from gpu_pregel.workflows.page.events import EventSummary
 from gpu_pregel.workflows.page.graph import draw_graph
@@ -39,7 +40,8 @@ def read_page_data(store: Store, run_id: str) -> dict[str, Any]:
         data |= describe_numeric(store, row, _LISTED)
     else:
         check_readable(store, row)
-        data |= _describe_agents(store, row)
+        with relaxed_gc(beside_users_code=False):
+            data |= _describe_agents(store, row)
     return data
 
 
@@ -82,7 +84,9 @@ def _describe_agents(store: Store, row: RunRow) -> dict[str, Any]:
     steps += current
     for step in steps:
         if step["superstep"] in events.began:
-            step["began"] = events.began[step["superstep"]]
+            began = step["began"] = events.began[step["superstep"]]
+            if step["status"] == "committed":
+                step.setdefault("ended", began + step["row"].get("seconds", 0.0))
     notable = [*ledger.with_status("failed"), *ledger.with_status("interrupted"), *found.state.failed]
     graph = draw_graph(found.state.vertices, replay.routes, labels, notable)
     return {
@@ -166,7 +170,7 @@ def _describe_state(found: RecoveredRun, ledger: Ledger, labels: Labels, notable
     ]
     failed = {**state.failed, **ledger.failures()}
     return {
-        "aggregates": [[name, show_encoded(value)] for name, value in islice(state.aggregates.items(), 200)],
+        "aggregates": [[name, show_encoded(value)] for name, value in _aggregates(state.aggregates)],
         "values": values,
         "failed": [
             [
@@ -188,6 +192,16 @@ def _describe_state(found: RecoveredRun, ledger: Ledger, labels: Labels, notable
         "askingCount": len(ledger.with_status("interrupted")),
         "timers": [[labels.number(vertex), when] for vertex, when in islice(state.timers.items(), 100)],
     }
+
+
+def _aggregates(aggregates: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    """Return the aggregates that are shown: not what identifies the run of a vertex program."""
+    shown = list(aggregates.items())
+    if any(" " in name for name in aggregates):  # as its name has
+        from gpu_pregel.host.mixed.identity import IDENTITY  # imports Numba
+
+        shown = [(name, value) for name, value in shown if name != IDENTITY]
+    return shown[:200]
 
 
 def _notes(row: RunRow, history: list[CommitRow], first: int, events: EventSummary) -> list[str]:

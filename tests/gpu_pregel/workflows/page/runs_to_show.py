@@ -8,7 +8,8 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, RetryPolicy, Timeline, Vertex
 from gpu_pregel.host.stores.store import Store
 
-EVIL = "</script><script>document.title='hacked'</script><img src=http://leak.invalid/ onerror=\"document.title='hacked'\">"
+HACK = "document.title='hacked'"
+EVIL = f'</script><script>{HACK}</script><img src=http://leak.invalid/ onerror="{HACK}">'
 """Text that would run or load something if it became markup."""
 
 
