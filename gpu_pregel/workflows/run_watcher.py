@@ -77,6 +77,8 @@ class RunWatcher:
         self._rows: dict[int, dict[str, Any]] = {}
         """Rows of commits that have not been told, because their recorded event is yet to come."""
         self._told_held: tuple[Any, ...] | None = None
+        self._held_version: tuple[Any, ...] | None = None
+        """What the held superstep had, and the version of the run's row, when they were last read."""
         if not from_start:
             self._read_events()
 
@@ -150,6 +152,10 @@ class RunWatcher:
 
     def _held(self) -> list[Happening]:
         """Return the failures and questions of a held superstep, once."""
+        version = self.row.head, self.row.epoch, self.row.status, self.row.changed
+        if version == self._held_version:
+            return []
+        self._held_version = version
         ledger = read_held(self._store, self._run_id)
         failures, questions = ledger.failures(), ledger.interrupts()
         state = self.row.head, self.row.status, tuple(failures), tuple(questions.items())

@@ -89,15 +89,17 @@ class TimedContext(ObservedContext):
         return super().record()
 
     def _send_times(self) -> None:
-        if self._outbox is CLOSED:
-            return
-        seconds, sent = time.perf_counter() - self._clock, self.sent
-        if sent[0] != self._batch.step:
-            sent[:] = self._batch.step, 0
-        sent[1] += 1
-        if sent[1] <= _TIMED or seconds >= _QUICK:
-            with suppress(Exception), self.emitter.lock:  # the attempt does not depend on it
-                self.emitter.send(Emission(self._task.id, self._task.attempt, TIMES, encode((self._began, seconds))))
+        with suppress(Exception):  # the attempt does not depend on it, whatever its function has done to the context
+            if self._outbox is CLOSED:
+                return
+            seconds, sent = time.perf_counter() - self._clock, self.sent
+            if sent[0] != self._batch.step:
+                sent[:] = self._batch.step, 0
+            sent[1] += 1
+            if sent[1] <= _TIMED or seconds >= _QUICK:
+                times = encode((self._began, seconds))
+                with self.emitter.lock:
+                    self.emitter.send(Emission(self._task.id, self._task.attempt, TIMES, times))
 
 
 def observed_context(emitter: Emitter, *, is_timed: bool = False) -> type[ObservedContext]:

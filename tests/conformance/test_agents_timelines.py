@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,21 @@ def test_the_table_is_created_when_it_is_needed(path: Path) -> None:
         other.execute("ALTER TABLE events ADD COLUMN mine TEXT")
     with pytest.raises(StoreError, match="does not have the tables of a store"):
         gp.SQLiteStore(path)
+
+
+def test_several_programs_add_the_first_events_at_once(opened: Open) -> None:
+    stores = [opened() for _ in range(4)]
+    agents.run([Vertex("a")], work, store=stores[0], run_id="run", retry=WITHOUT_WAIT)
+    barrier = threading.Barrier(4)
+
+    def add(store: Store) -> list[int]:
+        barrier.wait()
+        return [store.events.add("run", 0, b"events", limit=1 << 20) for _ in range(5)]
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = [number for added in pool.map(add, stores) for number in added]
+    assert [row.number for row in stores[0].events.read("run")] == sorted(set(numbers))
+    assert len(numbers) == 20
 
 
 # A run does not depend on its timeline.

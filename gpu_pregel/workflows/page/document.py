@@ -21,11 +21,8 @@ _SCRIPTS = ("base.js", "charts.js", "page.js")
 
 def make_document(data: dict[str, Any]) -> str:
     """Return the document that shows the data of ``run_data``."""
-    from gpu_pregel import __version__
-
     style, script = _read("page.css"), "".join(map(_read, _SCRIPTS))
     return Template(_read("page.html")).substitute(
-        VERSION=escape(__version__),
         TITLE=escape(f"{data['run']['id']} · {data['run']['status']}"),
         STYLE=style,
         STYLE_HASH=_hash(style),
