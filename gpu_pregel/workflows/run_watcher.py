@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gpu_pregel.errors import StoreError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.formats import SavedSuperstep
 from gpu_pregel.host.agents.observers.timeline import OMITTED, RecordedEvent, read_events
@@ -101,7 +102,7 @@ class RunWatcher:
     def _tell_new(self) -> list[Happening]:
         # Events first: the commits that they tell of are in the store by then.
         events = self._read_events()
-        commits = list(self._new_commits())
+        commits = self._new_commits()
         if not self._is_recorded:
             self._told = self._head
             return commits
@@ -130,25 +131,33 @@ class RunWatcher:
             found += events
         return found
 
-    def _new_commits(self) -> Iterator[Happening]:
-        """Yield new commits, each after the failed attempts of its superstep."""
-        row, before = self.row, self._head
-        if row.head == before:
-            return
-        self._head = row.head
-        if row.kind == "numeric":
-            saved = self._store.load(row.id)
-            for one in numeric_rows(saved.blob("trace")) if "trace" in saved.blobs else ():
-                if before < one["superstep"] <= row.head:
-                    yield Happening("commit", one["superstep"], facts=one)
-            return
-        for commit in self._store.commits(row.id, before):
-            self._head = commit.step
+    def _new_commits(self) -> list[Happening]:
+        """Return new commits, each after the failed attempts of its superstep."""
+        found: list[Happening] = []
+        try:
+            for step, happenings in self._read_numeric() if self.row.kind == "numeric" else self._read_commits():
+                self._head = step
+                found += happenings
+        except StoreError:
+            if self._store.run(self._run_id) == self.row:
+                raise
+            # Supersteps were pruned meanwhile: the next look finds the others.
+        return found
+
+    def _read_numeric(self) -> Iterator[tuple[int, list[Happening]]]:
+        before, head = self._head, self.row.head
+        if head > before:
+            saved = self._store.load(self._run_id)
+            for row in numeric_rows(saved.blob("trace")) if "trace" in saved.blobs else ():
+                if before < row["superstep"] <= head:
+                    yield row["superstep"], [Happening("commit", row["superstep"], facts=row)]
+
+    def _read_commits(self) -> Iterator[tuple[int, list[Happening]]]:
+        for commit in self._store.commits(self._run_id, self._head) if self.row.head > self._head else ():
             read = SavedSuperstep.unpack(commit.step, commit.segments(), commit.data)
-            for part in (part for segment in read.segments for part in segment.others):
-                if isinstance(part, FailedAttempts):
-                    yield _failure(commit.step, part)
-            yield Happening("commit", commit.step, facts=read.row)
+            failed = [part for segment in read.segments for part in segment.others if isinstance(part, FailedAttempts)]
+            told = [_failure(commit.step, part) for part in failed]
+            yield commit.step, [*told, Happening("commit", commit.step, facts=read.row)]
 
     def _held(self) -> list[Happening]:
         """Return the failures and questions of a held superstep, once."""

@@ -10,12 +10,15 @@ import base64
 import hashlib
 import json
 import math
+import re
 from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+_OPENING = re.compile("<(?=[/!sS])")
+"""What could end the element or, as a comment or another script, keep it from ending."""
 _SCRIPTS = ("base.js", "charts.js", "page.js")
 
 
@@ -48,15 +51,13 @@ def to_json(data: Any) -> str:
     Examples
     --------
     >>> print(to_json(["</script>", float("nan")]))
-    ["\\u003c/script\\u003e",null]
+    ["\u003c/script>",null]
     """
     try:
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:  # JSON has no infinity
         text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return _OPENING.sub(r"\\u003c", text)
 
 
 def _finite(data: Any) -> Any:

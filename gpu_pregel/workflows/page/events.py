@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ class EventSummary:
         characters = 0
         for number in range(len(self.emissions) - 1, -1, -1):
             shown = self.emissions[number][-1]
-            characters += len(shown) if isinstance(shown, str) else 200
+            characters += len(json.dumps(shown, ensure_ascii=False))
             if characters > _MAX_CHARACTERS:
                 self.omitted["emit"] += number + 1
                 del self.emissions[: number + 1]
@@ -83,7 +84,7 @@ class EventSummary:
         elif kind != "commit":
             if kind == "hold":
                 self.held[event.superstep] = event.time
-            text = ", ".join(f"{name} {cut(str(fact), 500)}" for name, fact in facts.items())
+            text = ", ".join(f"{name} {cut(str(fact), 200)}" for name, fact in facts.items())
             self.others.append([event.time, event.superstep, kind, vertex, event.attempt, text])
             self._trim(self.others, _MAX_OTHERS, "other")
 

@@ -19,7 +19,7 @@ _OTHERS = "others"
 
 
 def draw_graph(
-    vertices: Mapping[Id, VertexData], routes: Counter[tuple[int, int]], labels: Labels, notable: Collection[Id]
+    vertices: Mapping[Id, VertexData], routes: Counter[tuple[Id, Id]], labels: Labels, notable: Collection[Id]
 ) -> dict[str, Any]:
     """Return the nodes with their positions, the edges between them, and which node each labelled vertex belongs to.
 
@@ -35,17 +35,16 @@ def draw_graph(
         for end in one.targets:
             if end in node_of:
                 edges[node_of[vertex], node_of[end]] += 1
-    places = {labels.number(vertex): node_of[vertex] for vertex in _labelled(vertices, labels)}
     messages: Counter[tuple[int, int]] = Counter()
-    for (source, target), count in routes.items():
-        if source in places and target in places:
-            messages[places[source], places[target]] += count
+    for (sender, receiver), count in routes.items():
+        if sender in node_of and receiver in node_of:
+            messages[node_of[sender], node_of[receiver]] += count
     drawn = list(dict.fromkeys([*edges, *messages]))[:_MAX_EDGES]
     positions = place_nodes(len(names), drawn)
     return {
         "nodes": [[name, sizes[number], *positions[number]] for number, name in enumerate(names)],
         "edges": [[source, target, edges[source, target], messages[source, target]] for source, target in drawn],
-        "nodeOf": places,
+        "nodeOf": {labels.number(vertex): node_of[vertex] for vertex in _labelled(vertices, labels)},
         "isGrouped": len(names) != len(vertices),
         "vertices": len(vertices),
         "totalEdges": total,

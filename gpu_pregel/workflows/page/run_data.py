@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, StoreError
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.previews import Budget, cut, show_encoded
 from gpu_pregel.host.agents.records import Id
@@ -19,6 +19,7 @@ from gpu_pregel.workflows.page.events import EventSummary
 from gpu_pregel.workflows.page.graph import draw_graph
 from gpu_pregel.workflows.page.labels import Labels
 from gpu_pregel.workflows.page.numeric import describe_array, describe_numeric, numeric_rows
+from gpu_pregel.workflows.page.page_size import limit_size
 from gpu_pregel.workflows.page.supersteps import Replay, Superstep
 
 if TYPE_CHECKING:
@@ -30,11 +31,23 @@ _DETAILED, _LISTED = 300, 3_000
 _DETAIL_BYTES, _LEAST_BYTES, _MOST_BYTES = 2_400_000, 3_000, 200_000
 """Bytes of the details of all supersteps, and the fewest and most of one."""
 _SHOWN_VALUES = 100
+_MAX_READS = 5
+"""Maximum number of times that a run is read again while its program changes it."""
 
 
 def read_page_data(store: Store, run_id: str) -> dict[str, Any]:
     """Return what the page of a run shows; see ``page.js`` for its fields."""
-    row = store.run(run_id)
+    for attempt in range(_MAX_READS):
+        row = store.run(run_id)
+        try:
+            return limit_size(_read(store, row))
+        except StoreError:  # perhaps it was pruned meanwhile
+            if attempt + 1 == _MAX_READS or store.run(run_id) == row:
+                raise
+    raise AssertionError
+
+
+def _read(store: Store, row: RunRow) -> dict[str, Any]:
     data: dict[str, Any] = {"run": _describe_run(store, row), "labels": [], "steps": [], "notes": []}
     if row.kind == "numeric":
         data |= describe_numeric(store, row, _LISTED)
@@ -160,10 +173,11 @@ def _describe_state(found: RecoveredRun, ledger: Ledger, labels: Labels, notable
     """Describe the state after the last commit: aggregates, values, failed vertices, open questions, timers."""
     state = found.state
     chosen = dict.fromkeys([*(one for one in notable if one in state.vertices), *islice(state.vertices, _SHOWN_VALUES)])
+    budget = (40, 1_000) if len(chosen) <= 20 else (20, 200)
     values = [
         [
             labels.number(one),
-            show_encoded(bytes(state.vertices[one].value), Budget(40, 1_000)),
+            show_encoded(bytes(state.vertices[one].value), Budget(*budget)),
             state.vertices[one].halted,
         ]
         for one in islice(chosen, _SHOWN_VALUES)

@@ -28,7 +28,7 @@ _LIMITS = (40, 12, 4, 0)
 """How many vertices and messages of a superstep are shown; the next number is tried if they take too many bytes."""
 _CHARACTERS = 1_000
 _MAX_ACTIVE = 1_000
-_MAX_ROUTES = 20_000
+_MAX_LABELS, _MAX_ROUTES = 10_000, 20_000
 OUTSIDE = -1
 """The number of the sender of messages from outside."""
 
@@ -74,11 +74,11 @@ class Replay:
     ----------
     labels : Labels
     routes : Counter
-        How many messages went from one vertex to another, by their numbers.
+        How many messages went from one vertex to another.
     """
 
     labels: Labels
-    routes: Counter[tuple[int, int]] = field(default_factory=Counter)
+    routes: Counter[tuple[Id, Id]] = field(default_factory=Counter)
 
     def committed(self, store: Store, run_id: str, first: int, most_bytes: int) -> Iterator[dict[str, Any]]:
         """Yield the description of each commit from superstep ``first``; it may take at most so many bytes."""
@@ -110,9 +110,10 @@ class Replay:
         """Return what happened in a superstep, of which less is shown if it would take more bytes."""
         records = step.records
         self._count_routes(records, step)
+        active = [] if len(self.labels.texts) > _MAX_LABELS else records[:_MAX_ACTIVE]
         for most in _LIMITS:
             shown = {
-                "active": [self.labels.number(vertex) for vertex, _ in records[:_MAX_ACTIVE]],
+                "active": [self.labels.number(vertex) for vertex, _ in active],
                 "computed": len(records),
                 **self._aggregates(step),
                 **self._vertices(step, records, most),
@@ -125,12 +126,11 @@ class Replay:
         return {"active": [], "computed": len(records), "cut": True}
 
     def _count_routes(self, records: Iterable[tuple[Id, Record]], step: Superstep) -> None:
-        number, routes = self.labels.number, self.routes
-        known = step.state.vertices
+        routes, known = self.routes, step.state.vertices
         for vertex, record in records:
             for target, _ in record.outbox:
                 if len(routes) < _MAX_ROUTES and target in known:
-                    routes[number(vertex), number(target)] += 1
+                    routes[vertex, target] += 1
 
     def _aggregates(self, step: Superstep) -> dict[str, Any]:
         before, changes = step.state.aggregates, []
