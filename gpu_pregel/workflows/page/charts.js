@@ -149,7 +149,7 @@ function drawGraph(step, picked, pick) {
   const failed = new Set((step.failures || []).filter((one) => !one[5]).map((one) => nodeOf[one[0]]));
   const asking = new Set((step.questions || []).filter((one) => !one[2]).map((one) => nodeOf[one[0]]));
   const sent = new Set((step.messages || []).map(([from, to]) => `${nodeOf[from]} ${nodeOf[to]}`));
-  const chart = svg("svg", { viewBox: `0 0 ${width} ${height}`, id: "graph", role: "img", "aria-label": "the vertices and edges of the run", style: null, width });
+  const chart = svg("svg", { viewBox: `0 0 ${width} ${height}`, id: "graph", role: "img", "aria-label": "the vertices and edges of the run", width: width * Math.min(1, Math.max(0.7, parts.graph.clientWidth / width)) });
   const arrow = (id, kind) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, svg("path", { d: "M0,0 L8,4 L0,8 z", class: `arrow ${kind}` }));
   chart.append(svg("defs", null, arrow("arrow", ""), arrow("arrow-sent", "sent")));
   for (const [from, to, declared, messages] of edges) {

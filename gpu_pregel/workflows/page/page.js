@@ -48,8 +48,8 @@ function needs() {
 }
 
 const LEGEND = { ok: "committed", retry: "after retries", fail: "failed", ask: "asks", running: "running", init: "init", push: "push", pull: "pull" };
-function legend(kinds) {
-  return el("div", { class: "legend" }, Object.keys(LEGEND).filter((kind) => kinds.includes(kind)).map((kind) => el("span", null, el("i", { class: kind }), LEGEND[kind])));
+function legend(kinds, names) {
+  return el("div", { class: "legend" }, Object.keys(LEGEND).filter((kind) => kinds.includes(kind)).map((kind) => el("span", null, el("i", { class: kind }), (names && names[kind]) || LEGEND[kind])));
 }
 function supersteps() {
   const measure = el("select", { "aria-label": "height of the bars", onchange: (event) => { chosen.measure = event.target.value; draw("overview"); } },
@@ -184,7 +184,7 @@ function main() {
       parts.time = el("div", { class: "scroll" });
       parts.graph = el("div");
       const { nodes, isGrouped, vertices } = data.graph, isWide = Math.max(0, ...nodes.map((node) => Math.abs(node[2]))) > 2;
-      page.append(el("section", null, el("h2", null, "Time line", legend([...new Set(data.attempts.map(attemptClass))]), el("span", { class: "bar" }, scope("run", "whole run"), scope("superstep", "this superstep"))), parts.time));
+      page.append(el("section", null, el("h2", null, "Time line", legend([...new Set(data.attempts.map(attemptClass))], { ok: "completed" }), el("span", { class: "bar" }, scope("run", "whole run"), scope("superstep", "this superstep"))), parts.time));
       page.append(el("div", { class: `columns${isWide ? " stacked" : ""}` },
         el("section", { class: isWide ? null : "sticky" }, el("h2", null, "Graph", el("small", null, isGrouped ? `${plural(nodes.length, "node")} for ${count(vertices)} vertices, by their ids` : "dashed: only messages; choose a vertex to see only its part")), parts.graph), box));
     }

@@ -195,12 +195,12 @@ def make_numeric(store: gp.MemoryStore) -> None:
 
 def make_large(store: gp.MemoryStore) -> None:
     def talk(ctx: Any) -> None:
-        ctx.send((ctx.vertex_id * 7 + 1) % 300, "x" * 400)
+        ctx.send((ctx.vertex_id * 7 + 1) % 100, "x" * 400)
         ctx.value = {"a" * 300: f"{ctx.superstep} {'b' * 3000}"}
 
-    options: dict[str, Any] = {"max_supersteps": 30, "on_limit": "return", "durability": "process"}
+    options: dict[str, Any] = {"max_supersteps": 8, "on_limit": "return", "durability": "process"}
     agents.run(
-        [Vertex(k) for k in range(300)], talk, store=store, run_id="run", observer=agents.Timeline(store), **options
+        [Vertex(k) for k in range(100)], talk, store=store, run_id="run", observer=agents.Timeline(store), **options
     )
 
 
@@ -209,7 +209,7 @@ def make_large(store: gp.MemoryStore) -> None:
     [
         (make_mixed, 2 * 4, ["seen", "int64", "numeric vertices6"]),
         (make_numeric, 2 * 6, ["pull", "value0"]),
-        (make_large, 30, ["1 node for 300 vertices", "more changed vertices"]),
+        (make_large, 8, ["1 node for 100 vertices", "more changed vertices"]),
     ],
 )
 def test_other_runs_in_a_narrow_window(
@@ -227,7 +227,7 @@ def test_other_runs_in_a_narrow_window(
 
 
 def test_colours_follow_the_system(browser: Browser, pages: Path) -> None:
-    light, dark = (browser.picture(pages / "finished.html", dark=is_dark) for is_dark in (False, True))
+    light, dark = (browser.picture(pages / "finished.html", dark=is_dark, size=(900, 600)) for is_dark in (False, True))
     assert light.mean() > 0.85
     assert dark.mean() < 0.25
     for picture in (light, dark):  # it is drawn, and in colours
