@@ -1,6 +1,7 @@
 """Agent vertices: Python values computed by ordinary functions in worker processes, superstep by superstep.
 
-:func:`run` runs to the end; :func:`start` returns an :class:`AgentRun`, which runs step by step.
+:func:`run` runs to the end; :func:`start` returns an :class:`AgentRun`, which runs step by step. The names of
+:mod:`gpu_pregel.workflows`, such as :class:`StateGraph`, are names of this module, too.
 """
 
 from gpu_pregel.host.agents.agent_run import AgentRun
@@ -24,32 +25,75 @@ from gpu_pregel.host.agents.stored_runs import (
     start_or_resume,
     state_at,
 )
+from gpu_pregel.host.agents.superstep_state import SuperstepState, VertexProgress
 from gpu_pregel.host.agents.supervisor import serve
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from gpu_pregel.workflows import END as END
+    from gpu_pregel.workflows import START as START
+    from gpu_pregel.workflows import CachePolicy as CachePolicy
+    from gpu_pregel.workflows import Command as Command
+    from gpu_pregel.workflows import CompiledGraph as CompiledGraph
+    from gpu_pregel.workflows import Interrupt as Interrupt
+    from gpu_pregel.workflows import LangGraphSaver as LangGraphSaver
+    from gpu_pregel.workflows import NodeContext as NodeContext
+    from gpu_pregel.workflows import Send as Send
+    from gpu_pregel.workflows import StateGraph as StateGraph
+    from gpu_pregel.workflows import StateSnapshot as StateSnapshot
+    from gpu_pregel.workflows import add_messages as add_messages
+    from gpu_pregel.workflows import append as append
+    from gpu_pregel.workflows import from_langgraph as from_langgraph
+    from gpu_pregel.workflows import increment as increment
+    from gpu_pregel.workflows import interrupt as interrupt
+    from gpu_pregel.workflows import last as last
+    from gpu_pregel.workflows import merge as merge
+
 __all__ = [
+    "END",
+    "START",
     "AgentResult",
     "AgentRun",
     "Aggregator",
+    "CachePolicy",
+    "Command",
+    "CompiledGraph",
     "Context",
     "Edge",
     "Event",
+    "Interrupt",
+    "LangGraphSaver",
     "LogObserver",
     "MasterContext",
+    "NodeContext",
     "OpenTelemetryObserver",
     "ProgressObserver",
     "RetryPolicy",
+    "Send",
+    "StateGraph",
+    "StateSnapshot",
+    "SuperstepState",
     "Timeline",
     "TopK",
     "Vertex",
     "VertexFailure",
+    "VertexProgress",
+    "add_messages",
     "answer",
+    "append",
     "aresume",
     "arun",
     "astart_or_resume",
     "cancel",
     "fork",
+    "from_langgraph",
+    "increment",
+    "interrupt",
+    "last",
+    "merge",
     "register",
     "reopen",
     "resume",
@@ -61,3 +105,17 @@ __all__ = [
     "start_or_resume",
     "state_at",
 ]
+
+if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept misspelt names
+
+    def __getattr__(name: str) -> object:
+        from gpu_pregel import workflows
+
+        if name not in __all__:
+            raise AttributeError(f"module 'gpu_pregel.agents' has no attribute {name!r}")
+        value = globals()[name] = getattr(workflows, name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return __all__

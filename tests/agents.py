@@ -6,6 +6,8 @@ Compute functions of tests are defined inside functions, so that they are pickle
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,32 @@ import pytest
 
 from gpu_pregel.agents import AgentResult, RetryPolicy
 from gpu_pregel.host.agents.codec import encode, id_key, place_of_key
+from gpu_pregel.host.agents.options import RunOptions
 from tests.devices import LONG
 
 
+class _OnThreads(int):
+    """The number of workers, 0, of tests that compute on threads of this process."""
+
+
+ON_THREADS = _OnThreads(0)
+_THREADS_CASE = pytest.param(ON_THREADS, id="threads")
+
+
+@contextmanager
+def threads_by_default(workers: Any) -> Iterator[None]:
+    """Let runs compute on four threads for which nothing else is said, if ``workers`` is ``ON_THREADS``."""
+    with pytest.MonkeyPatch.context() as patch:
+        if workers is ON_THREADS:
+            patch.setitem(RunOptions.__init__.__kwdefaults__ or {}, "threads", 4)
+        yield
+
+
 def _numbers_of_workers(*default: int) -> pytest.MarkDecorator:
-    """Run a test with each of four numbers of workers, by default only with these."""
+    """Run a test with each of four numbers of workers, by default only with these, and on threads."""
     every = (0, 1, 2, 5)
-    return pytest.mark.parametrize("workers", [pytest.param(k, marks=() if k in default else LONG) for k in every])
+    cases = [pytest.param(k, marks=() if k in default else LONG) for k in every]
+    return pytest.mark.parametrize("workers", [*cases, _THREADS_CASE])
 
 
 WORKERS = _numbers_of_workers(0, 2)
@@ -28,7 +49,7 @@ MORE_WORKERS = _numbers_of_workers(0, 5)
 """The same for tests whose results depend on how many workers divide the vertices, such as those of order."""
 ONE_WORKER = _numbers_of_workers(0, 1)
 """The same for tests of attempts that share a worker."""
-FEW = pytest.mark.parametrize("workers", [0, 2])
+FEW = pytest.mark.parametrize("workers", [0, 2, _THREADS_CASE])
 PROCESSES = pytest.mark.parametrize("workers", [1, 2, 5])
 ONCE = RetryPolicy(attempts=1)
 WITHOUT_WAIT = RetryPolicy(attempts=3, wait=0)

@@ -7,6 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from zlib import crc32
 
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from gpu_pregel.host.agents.codec import registered
 from gpu_pregel.host.agents.workers import pool
 from gpu_pregel.host.devices.cuda import unavailable_reason
+from tests.agents import threads_by_default
 from tests.devices import EXHAUSTIVE
 from tests.host.devices.standin import StandinGpu, why_no_standin
 from tests.postgres import Cluster, why_missing
@@ -94,12 +96,12 @@ def take_turns(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Run a test that requires a GPU on the stand-in."""
-    standin = item.config.stash[_STANDIN]
-    if standin and item.get_closest_marker("gpu"):
-        with standin.installed():
-            return (yield)
-    return (yield)
+    """Run a test that requires a GPU on the stand-in, and one of agents on threads if it is the case of threads."""
+    standin, callspec = item.config.stash[_STANDIN], getattr(item, "callspec", None)
+    workers = callspec.params.get("workers") if callspec else None
+    needs_gpu = standin and item.get_closest_marker("gpu")
+    with standin.installed() if standin and needs_gpu else nullcontext(), threads_by_default(workers):
+        return (yield)
 
 
 def pytest_collection_finish() -> None:

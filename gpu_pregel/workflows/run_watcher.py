@@ -166,29 +166,19 @@ class RunWatcher:
             return []
         self._held_version = version
         ledger = read_held(self._store, self._run_id)
-        failures, questions = ledger.failures(), ledger.interrupts()
+        failures, questions = ledger.failures({}), ledger.interrupts()
         state = self.row.head, self.row.status, tuple(failures), tuple(questions.items())
         if state == self._told_held:
             return []
         self._told_held = state
-        found = (
-            []
-            if self._is_recorded
-            else [
-                _failure(ledger.step, FailedAttempts(vertex, ledger.entry(vertex).attempts, failure, False))
-                for vertex, (_, failure, _) in failures.items()
-            ]
-        )
-        return (
-            found
-            + [
-                Happening(
-                    "question", ledger.step, label_of(decode(vertex)), None, {"text": one_line(show_encoded(payload))}
-                )
-                for vertex, payload in questions.items()
-            ]
-            + [Happening("hold", ledger.step, facts={"status": self.row.status})]
-        )
+        found = []
+        if not self._is_recorded:
+            for vertex, one in failures.items():
+                found.append(_failure(ledger.step, FailedAttempts(vertex, one.attempts or 1, one.failure, False)))
+        for vertex, payload in questions.items():
+            text = one_line(show_encoded(payload))
+            found.append(Happening("question", ledger.step, label_of(decode(vertex)), None, {"text": text}))
+        return [*found, Happening("hold", ledger.step, facts={"status": self.row.status})]
 
 
 def _failure(step: int, part: FailedAttempts) -> Happening:

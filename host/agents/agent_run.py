@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError
@@ -27,15 +27,15 @@ from gpu_pregel.host.agents.results import (
     decode_interrupts,
 )
 from gpu_pregel.host.agents.snapshots import RunSnapshot
+from gpu_pregel.host.agents.superstep_state import SuperstepState
 from gpu_pregel.host.agents.timers import due_timers
-from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
+from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
 from gpu_pregel.host.superstep.master import ENDED, Master, Policy
 from gpu_pregel.host.superstep.trace import Trace
 
-FEW = 1000
-"""Runs with fewer vertices leave the garbage collector alone."""
+_NOTHING = nullcontext()
 
 
 class AgentRun:
@@ -74,18 +74,16 @@ class AgentRun:
         self.run_id, self._branch, self._options = recovered.run_id, recovered.branch, options
         self._stepping = threading.Lock()
         journal = recovered.journal
-        with ExitStack() as undo:
-            if journal is not None:
-                undo.callback(journal.close)
-            partition_options = options.for_partitions(recovered.run_id, recovered.branch)
-            self._transport = _transport(options.workers, partition_options, in_slices=journal is not None)
-            undo.callback(self._transport.close)
-            with relaxed_gc(beside_users_code=False):
+        partition_options = options.for_partitions(recovered.run_id, recovered.branch)
+        transport: Transport | None = None
+        try:
+            self._transport = transport = _transport(options, partition_options, in_slices=journal is not None)
+            with _NOTHING if len(recovered.state.vertices) < FEW else relaxed_gc(beside_users_code=False):
                 self._policy = AgentPolicy(
                     options,
                     partition_options,
                     recovered.state,
-                    self._transport,
+                    transport,
                     begun=recovered.begun or None,
                     halted=recovered.status == "halted",
                 )
@@ -97,7 +95,14 @@ class AgentRun:
                 superstep=recovered.superstep,
                 trace=recovered.rows,
             )
-            undo.pop_all()
+        except BaseException:
+            try:
+                if transport is not None:
+                    transport.close()
+            finally:
+                if journal is not None:
+                    journal.close()
+            raise
         self._requests = None
         if journal is not None:
             self._requests = RequestReader(journal.store, self.run_id)
@@ -268,11 +273,17 @@ class AgentRun:
         policy = self._policy
         return RunSnapshot.of(self.run_id, self._branch, self._master.superstep, policy.state, policy.ledger).pack()
 
+    @property
+    def superstep_state(self) -> SuperstepState | None:
+        """The state of the superstep that is held or, as observers and other threads see it, runs; otherwise None."""
+        ledger = self._policy.ledger
+        return None if ledger is None else SuperstepState(ledger, self._policy.state.vertices)
+
     def result(self) -> AgentResult:
         """The current result."""
         policy, superstep = self._policy, self._master.superstep
         state, ledger = policy.state, policy.ledger
-        failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(), ledger.interrupts())
+        failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(state.vertices), ledger.interrupts())
         return AgentResult(
             vertices=VertexMapping(dict(state.vertices)),
             status=self.status,
@@ -295,9 +306,13 @@ class AgentRun:
             self._master.close()
 
 
-def _transport(workers: int, options: PartitionOptions, *, in_slices: bool) -> Transport:
-    if workers == 0:
-        return InProcessTransport(options, in_slices=in_slices)
-    from gpu_pregel.host.agents.workers.pool import WorkerPool
+def _transport(options: RunOptions, partition_options: PartitionOptions, *, in_slices: bool) -> Transport:
+    if options.workers:
+        from gpu_pregel.host.agents.workers.pool import WorkerPool
 
-    return WorkerPool(options, workers)
+        return WorkerPool(partition_options, options.workers)
+    if options.threads:
+        from gpu_pregel.host.agents.workers.thread_transport import ThreadTransport
+
+        return ThreadTransport(partition_options, options.threads, in_slices=in_slices, quick=options.quick)
+    return InProcessTransport(partition_options, in_slices=in_slices)

@@ -11,11 +11,10 @@ from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
 
-from gpu_pregel.host.agents.agent_run import FEW, AgentRun
+from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.options import RunOptions
-from gpu_pregel.host.agents.results import AgentResult
-from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
-from gpu_pregel.host.superstep.master import Waits
+from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
+from gpu_pregel.host.superstep.master import ENDED, Waits
 
 T = TypeVar("T")
 _OVER = object()
@@ -45,14 +44,24 @@ class AsyncDriver:
         functions = options.master, options.resolve, callable(options.on_failure), options.observers
         self._may_block = bool(options.store or options.workers or any(functions))
 
-    async def run(self, start: Callable[[], AgentRun], is_small: bool) -> AgentResult:
-        """Start a run, step until it has ended or is held, and close it."""
+    async def run(
+        self,
+        start: Callable[[], AgentRun],
+        is_small: bool,
+        conclude: Callable[[AgentRun], T],
+        stops: Callable[[AgentRun], bool] | None = None,
+    ) -> T:
+        """Start a run, step until it has ended or is held or ``stops`` says so, conclude and close it."""
         try:
             agents = await self._call(start, on_loop=is_small and not self._may_block)
             try:
-                while await self._step(agents):
+                while (
+                    agents.status not in ENDED
+                    and await self._step(agents)
+                    and not (stops is not None and stops(agents))
+                ):
                     pass
-                result = agents.result()
+                result = await self._call(conclude, agents, on_loop=self._on_loop(agents))
             finally:
                 await self._finish(self._loop.create_task(agents._transport.cancel()))
                 await self._call(agents.__exit__, on_loop=self._on_loop(agents))

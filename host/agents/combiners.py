@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,35 @@ class TopK:
         check_integer("TopK's k", self.k, 1)
 
 
+class SuperstepFold:
+    """The fold of a persistent aggregate by a layer on top of the runtime, passed as ``Aggregator.combine``."""
+
+    def fold(self, before: bytes, contributions: Sequence[tuple[Id, bytes]]) -> bytes:
+        """Return the encoded aggregate after the contributions of a superstep, at least one.
+
+        Parameters
+        ----------
+        before : bytes
+            The encoded aggregate.
+        contributions : sequence of (Id, bytes)
+            Encoded, with the vertices that made them, in the order of (vertex, sequence).
+
+        Raises
+        ------
+        ContributionsError
+            Some of them cannot be folded.
+        """
+        raise NotImplementedError
+
+
+class ContributionsError(Exception):
+    """Contributions cannot be folded; ``reasons`` has why, by vertex."""
+
+    def __init__(self, reasons: Mapping[Id, Exception]) -> None:
+        self.reasons = reasons
+        super().__init__("; ".join(map(str, reasons.values())))
+
+
 class CombinerError(Exception):
     """A combiner cannot fold the messages to a vertex."""
 
@@ -74,6 +103,8 @@ class Reduction:
             return cls(combine, _IDENTITIES.get(combine))
         if isinstance(combine, TopK):
             return cls(combine, [])
+        if isinstance(combine, SuperstepFold):
+            return cls(combine)
         if not callable(combine):
             raise ArgumentTypeError(f"{role} must be a name, TopK(k) or a function of two values, not {combine!r}")
         return cls(combine)

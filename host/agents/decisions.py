@@ -12,7 +12,7 @@ from gpu_pregel.host.agents.records import UNREADABLE, Id
 
 def decide(on_failure: Any, ledger: Ledger) -> Any:
     """Return "raise", "continue" or the encoded ids of failed vertices to retry."""
-    failures = {vertex: failure for vertex, (_, failure, _) in ledger.failures().items()}
+    failures = {vertex: one.failure for vertex, one in ledger.failures({}).items()}
     if any(failure.kind == UNREADABLE for failure in failures.values()):
         return "raise"
     if not callable(on_failure):

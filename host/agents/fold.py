@@ -9,16 +9,16 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.combiners import Reduction
+from gpu_pregel.host.agents.combiners import ContributionsError, Reduction, SuperstepFold
 from gpu_pregel.host.agents.companion import Companion
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.mutations import Refusals, refusal, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
-from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Change, FailedVertex, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.timers import Timers, timers_after
-from gpu_pregel.host.agents.workers.executor import text_of
+from gpu_pregel.host.agents.workers.error_texts import text_of
 
 
 class RefusedError(Exception):
@@ -55,7 +55,7 @@ class AgentChange:
     """
 
     records: Records
-    failed: dict[Id, tuple[int, Failure, list[bytes]]]
+    failed: dict[Id, FailedVertex]
     changed: dict[Id, VertexData]
     mutated: Change
     inbox: Inbox
@@ -75,7 +75,7 @@ def fold_superstep(
     Raises ``RefusedError`` if records of vertices cannot be folded.
     """
     records = ledger.completed_records()
-    failed = {} if len(records) == len(ledger.vertices) else ledger.failures()
+    failed = {} if len(records) == len(ledger.vertices) else ledger.failures(state.vertices)
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
     awake, requesting = _find_awake(records)
@@ -98,7 +98,7 @@ def fold_superstep(
     if options.master is not None:
         function, halted = _ask_master(options.master, options, ledger.step, count, values, function)
         # The master may have modified the values.
-        aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
+        aggregates |= {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     active = awake if inbox.keys() <= awake else awake.union(inbox)
     timers = state.timers
     if timers or requesting:
@@ -196,10 +196,21 @@ def _fold_aggregates(
     values: dict[str, Any] = {}
     encoded: dict[str, bytes] = {}
     for name, aggregator in options.aggregators_by_name.items():
-        before = aggregator.initial
+        before, made = aggregator.initial, contributions.get(name, [])
+        if isinstance(aggregator.combine, SuperstepFold):
+            encoded[name] = before = state.aggregates[name]
+            if made:
+                try:
+                    encoded[name] = aggregator.combine.fold(before, made)
+                except ContributionsError as error:
+                    for vertex, reason in error.reasons.items():
+                        refused.setdefault(vertex, refusal(str(reason), reason))
+            continue
         if aggregator.persistent:
+            if not made and options.master is None:
+                encoded[name] = state.aggregates[name]
+                continue
             before = decode(state.aggregates[name], name=f"the aggregate {name!r}")
-        made = contributions.get(name, [])
         try:
             values[name], encoded[name] = _extend(options.reductions[name], before, made)
         except (Exception, SystemExit) as error:

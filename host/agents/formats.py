@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, CodecError
+from gpu_pregel.host.agents.aggregate_changes import ChangedAggregates, aggregate_changes, changed_aggregates
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.fold import AgentChange, route, state_after
 from gpu_pregel.host.agents.ledger import Ledger
@@ -36,10 +37,12 @@ from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 if TYPE_CHECKING:
     from gpu_pregel.host.superstep.stored_arrays import BlockChange
 
-SCHEMA = 4
-"""The version of these formats; since version 3, records may have the difference between two values, and since
-version 4, failures may have the time of the next attempt, states have timers, and are encoded in slices."""
-READABLE_SCHEMAS = (2, 3, 4)
+SCHEMA = 5
+"""The version of these formats; since version 3, records may have the difference between two values, since version 4,
+failures may have the time of the next attempt, states have timers, and are encoded in slices, and since version 5,
+failures in states have the number of attempts and the input value, ``retry`` may be a function, and commits have the
+aggregates that have changed."""
+READABLE_SCHEMAS = (2, 3, 4, 5)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 880
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
@@ -253,16 +256,27 @@ class AgentFormat:
         base = pack_state(state_after(self._state, change)) if with_base else None
         segment = Segment.of_parts(parts)
         if _is_small(segment):
-            data = _pack_commit(change, folded.row, segment, self.beside)
+            data = self._pack_commit(change, folded.row, segment)
             if len(data) <= _LARGEST_INSIDE:
                 return PackedCommit(data, [], base)
-        return PackedCommit(_pack_commit(change, folded.row, None, self.beside), segment.pack(), base)
+        return PackedCommit(self._pack_commit(change, folded.row, None), segment.pack(), base)
 
     def pack_open(self, begun: int, row: dict[str, Any], parts: Sequence[Outcome | Part]) -> PackedCommit:
         """Encode a commit after which the agents of superstep ``begun`` are still being computed."""
         state = self._state
-        columns: tuple[Any, ...] = (state.aggregates, state.function, [], [], [], row, None, self.beside, begun)
+        unchanged = aggregate_changes(state.aggregates, state.aggregates)
+        columns: tuple[Any, ...] = (unchanged, state.function, [], [], [], row, None, self.beside, begun)
         return PackedCommit(encode(columns), Segment.of_parts(parts).pack())
+
+    def _pack_commit(self, change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
+        """Encode the contents of a commit besides its segments, and the last segment if one is given."""
+        mutated = [
+            (vertex, bytes(one.value), list(one.edge_pairs), one.halted) for vertex, one in change.mutated.set.items()
+        ]
+        aggregates = aggregate_changes(self._state.aggregates, change.aggregates)
+        columns = None if last is None else last.columns()
+        parts = (aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
+        return encode((*parts, self.beside) if self.beside else parts)
 
 
 def _is_small(segment: Segment) -> bool:
@@ -272,25 +286,13 @@ def _is_small(segment: Segment) -> bool:
     return sum([len(record.value or b"") + len(record.outbox) for _, record in segment.records]) <= _LARGEST_INSIDE
 
 
-def _pack_commit(
-    change: AgentChange, row: dict[str, Any], last: Segment | None, beside: dict[str, BlockChange]
-) -> bytes:
-    """Encode the contents of a commit besides its segments, and the last segment if one is given."""
-    mutated = [
-        (vertex, bytes(one.value), list(one.edge_pairs), one.halted) for vertex, one in change.mutated.set.items()
-    ]
-    columns = None if last is None else last.columns()
-    parts = (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
-    return encode((*parts, beside) if beside else parts)
-
-
 @dataclass
 class SavedSuperstep:
     """A committed superstep, with its segments in order."""
 
     step: int
     segments: list[Segment]
-    aggregates: dict[str, bytes]
+    aggregates: ChangedAggregates
     function: str
     failed: list[Id]
     mutated: list[tuple[Any, ...]]
@@ -326,7 +328,7 @@ class SavedSuperstep:
             segment.receive(state)
             segment.replay(ledger)
         records: Records = sorted(ledger.records.items())
-        state.failed.update(ledger.failures(self.failed))
+        state.failed.update(ledger.failures(state.vertices, self.failed))
         changed = state.computed(records, self.failed)
         state.timers = timers_after(state.timers, records, self.removed)
         state.vertices.update(changed)
@@ -334,7 +336,8 @@ class SavedSuperstep:
             state.vertices.pop(vertex, None)
         for vertex, value, edges, flag in self.mutated:
             state.vertices[vertex] = VertexData(value, flat_edges(edges), flag)
-        state.aggregates, state.function = self.aggregates, self.function
+        state.aggregates = changed_aggregates(state.aggregates, self.aggregates)
+        state.function = self.function
         self.sent = records, ledger.sent
 
     def deliver(self, state: State) -> None:

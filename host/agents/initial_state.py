@@ -12,7 +12,7 @@ from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.stored_options import adopt_options, describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertices
-from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
+from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
 
 
 def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
@@ -22,10 +22,14 @@ def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
     if not isinstance(vertices, Iterable):
         raise ArgumentTypeError(f"vertices must be a sequence of gp.agents.Vertex objects, not {vertices!r}")
     known: dict[Any, Id] = {}
-    with relaxed_gc(beside_users_code=False):
+    if isinstance(vertices, (list, tuple)) and len(vertices) < FEW:
         encoded = encode_vertices(vertices, known)
+    else:
+        with relaxed_gc(beside_users_code=False):
+            encoded = encode_vertices(vertices, known)
     if options.on_missing == "error" and len(known) > len(encoded):
         _check_edges(encoded)
+    options.check_vertices(map(decode, encoded))
     functions = options.functions_by_name
     function = "compute" if "compute" in functions else next(iter(functions))
     return State(encoded, {}, _initial_aggregates(options), function, {}, describe_options(options))
@@ -44,6 +48,7 @@ def adapt_state(state: State, options: RunOptions, where: str, superstep: int) -
         The next one.
     """
     adopt_options(options, state.options, where, superstep)
+    options.check_vertices(map(decode, state.vertices))
     state.options = describe_options(options)
     functions = options.functions_by_name
     if state.function not in functions:

@@ -6,6 +6,7 @@ the attempt fails, or its record is dropped, the value is decoded again.
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.codec import encode
@@ -55,15 +56,20 @@ class KeptValues:
         self._without: dict[Id, int] = {}
         """Remaining attempts at vertices whose values could not be kept."""
         self._size = 0
+        self._lock = allocate_lock()
+        """Held to change what is kept: several threads may compute, even while the master commits."""
 
     def take(self, vertex: Id, encoded: EncodedValue) -> KeptValue | None:
         """Remove and return the value of a vertex if it is still what is committed."""
-        kept = self._kept.pop(vertex, None)
-        if kept is not None:
-            self._size -= len(kept.encoded)
-            if kept.encoded is encoded:
-                return kept
-        return None
+        kept = self._pop(vertex)
+        return kept if kept is not None and kept.encoded is encoded else None
+
+    def _pop(self, vertex: Id) -> KeptValue | None:
+        with self._lock:
+            kept = self._kept.pop(vertex, None)
+            if kept is not None:
+                self._size -= len(kept.encoded)
+        return kept
 
     def encode(
         self, vertex: Id, old: EncodedValue, kept: KeptValue | None, holder: list[Any]
@@ -136,8 +142,9 @@ class KeptValues:
             self.forget(vertex)
             kept.encoded = one.value
             if len(kept.encoded) >= LARGE:
-                self._kept[vertex] = kept
-                self._size += len(kept.encoded)
+                with self._lock:
+                    self._kept[vertex] = kept
+                    self._size += len(kept.encoded)
         self.staged.clear()
 
     def unstage(self, vertex: Id) -> None:
@@ -146,16 +153,15 @@ class KeptValues:
 
     def forget(self, vertex: Id) -> None:
         """Drop the value of a vertex that has been removed or replaced."""
-        kept = self._kept.pop(vertex, None)
-        if kept is not None:
-            self._size -= len(kept.encoded)
+        self._pop(vertex)
 
     def clear(self) -> None:
         """Drop all values."""
-        self._kept.clear()
+        with self._lock:
+            self._kept.clear()
+            self._size = 0
         self.staged.clear()
         self._without.clear()
-        self._size = 0
 
 
 def _pack(old: EncodedValue, tree: PieceTree) -> bytes | None:

@@ -7,9 +7,9 @@ completes at its first attempt, as most do, has only a record and no entry.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, TaskFields
+from gpu_pregel.host.agents.records import FailedVertex, Failure, Id, Outcome, Record, TaskFields, VertexData
 
 
 class Entry:
@@ -47,6 +47,12 @@ class Entry:
         self.ready = 0.0
         self.suspect = False
 
+    def failed(self, superstep: int, before: VertexData | None) -> FailedVertex:
+        """Return the failure with the input; ``before`` is the vertex before the superstep."""
+        assert self.failure is not None
+        value = None if before is None else before.value
+        return FailedVertex(superstep, self.failure, list(self.messages), self.attempts, value)
+
 
 class Ledger:
     """The active vertices of one superstep, in order.
@@ -76,11 +82,15 @@ class Ledger:
 
     def entry(self, vertex: Id) -> Entry:
         """Return the entry of a vertex, creating it if there is none."""
+        entry = self._entries[vertex] = self.peek(vertex)
+        return entry
+
+    def peek(self, vertex: Id) -> Entry:
+        """Return the entry of a vertex, or what it would be."""
         entry = self._entries.get(vertex)
         if entry is None:
             status = "completed" if vertex in self.records else self._usual_status
             entry = Entry(self._inbox.get(vertex, ()), status, int(self.has_begun))
-            self._entries[vertex] = entry
         return entry
 
     def find_entry(self, vertex: Id) -> Entry | None:
@@ -109,13 +119,16 @@ class Ledger:
             if (entries[vertex].status == status if vertex in entries else vertex not in records)
         ]
 
-    def failures(self, vertices: Iterable[Id] | None = None) -> dict[Id, tuple[int, Failure, list[bytes]]]:
-        """Return superstep, failure and input of each failed vertex, or of those given."""
+    def failures(self, states: Mapping[Id, VertexData], vertices: Iterable[Id] | None = None) -> dict[Id, FailedVertex]:
+        """Return why each failed vertex, or each of those given, has failed, and its input.
+
+        ``states`` has the vertices before the superstep.
+        """
         failed = {}
         for vertex in self.with_status("failed") if vertices is None else vertices:
             entry = self._entries.get(vertex)
             if entry is not None and entry.failure is not None:
-                failed[vertex] = (self.step, entry.failure, list(entry.messages))
+                failed[vertex] = entry.failed(self.step, states.get(vertex))
         return failed
 
     def interrupts(self) -> dict[Id, bytes]:
@@ -244,12 +257,12 @@ class Ledger:
         self.records.pop(vertex, None)  # it could not be folded
         entry.status, entry.attempts, entry.failure = "pending" if again else "failed", attempts, failure
 
-    def apply_attempts(self, most: int) -> list[Id]:
-        """Apply the maximum number of attempts of this run to restored failures; return the vertices that now fail."""
+    def apply_attempts(self, most: Callable[[Id], int]) -> list[Id]:
+        """Apply the maximum number of attempts of each vertex to restored failures; return those that now fail."""
         given_up = []
         for vertex, entry in self._entries.items():
             if entry.failure is not None and entry.status in ("failed", "pending"):
-                is_final = not entry.failure.retryable or entry.attempts >= most
+                is_final = not entry.failure.retryable or entry.attempts >= most(vertex)
                 if is_final and entry.status == "pending":
                     given_up.append(vertex)
                 entry.status = "failed" if is_final else "pending"

@@ -10,7 +10,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.records import NO_CHANGE, WAKE_AT, Change, Id, VertexData, flat_edges
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex, encode_vertex
-from gpu_pregel.host.agents.workers.executor import text_of
+from gpu_pregel.host.agents.workers.error_texts import text_of
 
 _ORDER = {"remove_edge": 0, "remove_vertex": 1, "add_vertex": 2, "add_edge": 3, WAKE_AT: 4}
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -14,7 +15,14 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Observer
 from gpu_pregel.host.agents.partition_options import PartitionOptions, is_async
-from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.retry import DEFAULT_RETRY, RetryPolicy
+from gpu_pregel.host.agents.vertex_options import (
+    RetryOfVertex,
+    TimeoutOfVertex,
+    refuse_timeout,
+    retry_of,
+    timeout_of,
+)
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
@@ -57,20 +65,25 @@ class RunOptions:
     reductions : dict of str to Reduction
         The reduction of each aggregator.
     observers : list of callables
+    quick : set of Id
+        Vertices whose last attempts took little time; runs with copies of the options learn from each other.
+    described : dict, optional
+        The stored form of the options, once it is known.
     """
 
     compute: Compute | None = None
     _: KW_ONLY
     workers: int = 0
+    threads: int = 0
     combiner: Any = None
     aggregators: Mapping[str, Any] | None = None
     master: Callable[[MasterContext], Any] | None = None
     functions: Mapping[str, Compute] | None = None
-    retry: RetryPolicy | None = None
+    retry: RetryPolicy | RetryOfVertex | None = None
     on_failure: Any = "raise"
     on_missing: str = "error"
     resolve: Callable[..., Any] | None = None
-    timeout: float | None = None
+    timeout: float | TimeoutOfVertex | None = None
     max_supersteps: int | None = 100
     on_limit: str = "raise"
     on_waiting: str = "wait"
@@ -91,9 +104,18 @@ class RunOptions:
     aggregators_by_name: dict[str, Aggregator] = field(init=False)
     reductions: dict[str, Reduction] = field(init=False)
     observers: list[Observer] = field(init=False)
+    quick: set[bytes] = field(init=False, default_factory=set, repr=False, compare=False)
+    described: dict[str, Any] | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self.described = None
         check_integer("workers", self.workers, 0, 1 << 10)
+        check_integer("threads", self.threads, 0, 1 << 10)
+        if self.workers and self.threads:
+            raise ArgumentError(
+                f"threads={self.threads} are threads of this process, but workers={self.workers} compute in others: "
+                f"pass one of them"
+            )
         if self.max_supersteps is not None:
             check_integer("max_supersteps", self.max_supersteps, 1, 1 << 62)
         check_choice("on_limit", self.on_limit, ("raise", "return"))
@@ -101,8 +123,8 @@ class RunOptions:
         check_choice("on_missing", self.on_missing, ("error", "create", "drop"))
         if not callable(self.on_failure):
             check_choice("on_failure", self.on_failure, ("raise", "continue"))
-        if self.retry is not None and not isinstance(self.retry, RetryPolicy):
-            raise ArgumentTypeError(f"retry must be a RetryPolicy, not {self.retry!r}")
+        if self.retry is not None and not isinstance(self.retry, RetryPolicy) and not callable(self.retry):
+            raise ArgumentTypeError(f"retry must be a RetryPolicy, or a function of a vertex's id, not {self.retry!r}")
         for name in ("master", "resolve"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise ArgumentTypeError(f"{name} must be a function, not {getattr(self, name)!r}")
@@ -159,17 +181,31 @@ class RunOptions:
         return functions
 
     def _check_timeout(self) -> None:
-        if self.timeout is None:
+        if self.timeout is None or callable(self.timeout):
             return
         timeout: Any = self.timeout
         seconds = check_seconds("timeout", timeout)
         self.timeout = timeout if isinstance(timeout, (int, float)) else seconds
-        blocking = [name for name, function in self.functions_by_name.items() if not is_async(function)]
-        if self.workers == 0 and blocking:
-            raise ArgumentError(
-                f"timeout={self.timeout} cannot be enforced with workers=0, because function {blocking[0]!r} cannot be "
-                f"interrupted: pass workers=1, or make it async"
-            )
+        if (blocking := self._uninterruptible()) is not None:
+            raise refuse_timeout(f"timeout={self.timeout}", blocking)
+
+    def _uninterruptible(self) -> str | None:
+        """Return the name of a function that may have no timeout."""
+        if self.workers or self.threads:
+            return None
+        return next((name for name, function in self.functions_by_name.items() if not is_async(function)), None)
+
+    def check_vertices(self, ids: Iterable[Any]) -> None:
+        """Check the options that depend on the vertex, if there are any, for the vertices with which a run starts."""
+        retry, timeout = self.retry, self.timeout
+        if not callable(retry) and not callable(timeout):
+            return
+        blocking = self._uninterruptible()
+        for vertex_id in ids:
+            if callable(retry):
+                retry_of(retry, vertex_id)
+            if callable(timeout) and (seconds := timeout_of(timeout, vertex_id)) is not None and blocking is not None:
+                raise refuse_timeout(f"timeout({vertex_id!r:.80})={seconds}", blocking)
 
     def _add_aggregator(self, name: str, given: Any) -> None:
         aggregator = given if isinstance(given, Aggregator) else Aggregator(given)
@@ -188,7 +224,7 @@ class RunOptions:
         return PartitionOptions(
             functions=self.functions_by_name,
             combiner=None if self.combiner is None else Reduction.of("combiner", self.combiner),
-            retry=self.retry or RetryPolicy(),
+            retry=self.retry or DEFAULT_RETRY,
             run_id=run_id,
             branch=branch,
             timeout=self.timeout,
@@ -198,13 +234,17 @@ class RunOptions:
             max_record=self.max_record,
             max_memory=self.max_memory,
             is_observed=bool(self.observers),
+            can_time_out=bool(self.workers or self.threads),
             is_timed=any(getattr(observer, "wants_times", False) for observer in self.observers),
         )
 
 
+_NAMES = frozenset(one.name for one in fields(RunOptions) if one.init)
+
+
 def make_options(caller: str, compute: Compute | None, options: Mapping[str, Any]) -> RunOptions:
     """Return the checked options that were passed to a public function."""
-    unknown = options.keys() - inspect.signature(RunOptions).parameters.keys()
+    unknown = options.keys() - _NAMES
     if unknown:
         raise ArgumentTypeError(f"{caller} has no parameter {', '.join(sorted(unknown))}")
     checked = RunOptions(compute, **options)
@@ -251,9 +291,7 @@ def check_store(store: Any) -> Store:
 
 def new_run_id() -> str:
     """Return a unique run id."""
-    from uuid import uuid4
-
-    return uuid4().hex
+    return os.urandom(16).hex()
 
 
 def as_observers(given: Any) -> list[Observer]:

@@ -23,7 +23,7 @@ from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.work_stealing import WorkStealing
-from gpu_pregel.host.agents.workers.executor import text_of, trace_of
+from gpu_pregel.host.agents.workers.error_texts import text_of, trace_of
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
@@ -219,13 +219,13 @@ class AgentPolicy:
         """Retry a vertex, or leave it failed."""
         failure = entry.failure
         assert failure is not None
-        again = bool(failure.retryable) and entry.attempts < self._partition_options.retry.attempts
+        retry = self._partition_options.retry_of(vertex)
+        again = bool(failure.retryable) and entry.attempts < retry.attempts
         if journal is not None and failure.kind != UNREADABLE:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
-            wait = failure.seconds_left()
-            if wait is None:
-                wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
+            left = failure.seconds_left()
+            wait = retry.seconds_before(entry.attempts + 1) if left is None else left
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._requeue(vertex, entry)
             self._events.add("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
@@ -281,7 +281,7 @@ class AgentPolicy:
         for vertex, reason in reasons.items():
             cause = reason.__cause__ or reason
             kind = UNREADABLE if isinstance(cause, CodecError) else "request"
-            may_retry = kind != UNREADABLE and self._partition_options.retry.matches(cause)
+            may_retry = kind != UNREADABLE and self._partition_options.retry_of(vertex).matches(cause)
             traceback = trace_of(cause) if cause is not reason else ""
             failure = Failure(kind, type(reason).__name__, text_of(reason), traceback, may_retry)
             self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
@@ -386,7 +386,7 @@ class AgentPolicy:
         begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
-        for vertex in ledger.apply_attempts(self._partition_options.retry.attempts):
+        for vertex in ledger.apply_attempts(lambda vertex: self._partition_options.retry_of(vertex).attempts):
             entry = ledger.entry(vertex)
             assert entry.failure is not None
             self._given_up.append(FailedAttempts(vertex, entry.attempts, entry.failure, False))

@@ -122,6 +122,27 @@ class Failure(NamedTuple):
         return None if self.not_before is None else max(0.0, self.not_before - time.time())
 
 
+class FailedVertex(NamedTuple):
+    """A vertex that finally failed: why, and what the attempts were given.
+
+    Attributes
+    ----------
+    superstep : int
+    failure : Failure
+    messages : list of bytes
+    attempts : int or None
+        Number of attempts in that superstep.
+    value : bytes or PiecedValue or None
+        These two are None for runs of releases that did not store them.
+    """
+
+    superstep: int
+    failure: Failure
+    messages: list[bytes]
+    attempts: int | None = None
+    value: EncodedValue | None = None
+
+
 class Task(NamedTuple):
     """An attempt to compute a vertex: its messages in order, and the answers to its interrupts so far."""
 

@@ -23,7 +23,7 @@ from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.parts import ChangedOptions
 from gpu_pregel.host.agents.run_metadata import RunMetadata
 from gpu_pregel.host.agents.snapshots import RunSnapshot
-from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.agents.state_format import pack_state, unpack_state
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
@@ -106,8 +106,13 @@ class RunKind:
 AGENTS = RunKind()
 
 
-def begin(given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = AGENTS) -> RecoveredRun:
-    """Begin a run with new vertices or from checkpoint data, in a store if the options name one."""
+def begin(
+    given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None
+) -> RecoveredRun:
+    """Begin a run with new vertices or from checkpoint data, in a store if the options name one.
+
+    With ``run_id``, which replaces that of the options, they serve for many runs; checkpoint data modify them.
+    """
     if isinstance(given, bytes):
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
@@ -119,7 +124,13 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = 
         result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
         _check_limit("checkpoint_data", result, options)
         return result
-    state, run_id = initial_state(given, options), new_run_id() if options.run_id is None else options.run_id
+    return begin_state(initial_state(given, options), options, kind, run_id)
+
+
+def begin_state(state: State, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None) -> RecoveredRun:
+    """Begin a run with a state, in a store if the options name one."""
+    if run_id is None:
+        run_id = new_run_id() if options.run_id is None else options.run_id
     result = RecoveredRun(run_id, 0, 0, state)
     if options.store is not None:
         base = pack_state(state)
@@ -319,3 +330,14 @@ def read_values(store: Store, found: RecoveredRun) -> dict[str, Any]:
 
     values: dict[str, Any] = _reading(store, found.run_id, found.superstep - 1, read)
     return values
+
+
+def read_records(store: Store, run_id: str, superstep: int) -> Records:
+    """Return the records of a committed superstep; none if its commit has been pruned."""
+    for commit in store.load(run_id, superstep).commits():
+        if commit.step == superstep:
+            segments = list(commit.segments())
+            unpack = partial(SavedSuperstep.unpack, commit.step, segments, commit.data)
+            saved: SavedSuperstep = _reading(store, run_id, commit.step, unpack, segments)
+            return sorted(record for segment in saved.segments for record in segment.records)
+    return []

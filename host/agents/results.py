@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, id_key
-from gpu_pregel.host.agents.records import Failure, Id, VertexData
+from gpu_pregel.host.agents.records import FailedVertex, Id, VertexData
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex
 from gpu_pregel.host.superstep.trace import Trace
 
@@ -26,6 +26,10 @@ class VertexFailure(NamedTuple):
     type, text, traceback : str
     messages : list
         The input. Messages of types that are not registered in this process are bytes.
+    attempts : int or None
+        Number of attempts in that superstep.
+    value : data
+        The value before them; bytes if it is of such a type. Both are None if an earlier release has stored the run.
     """
 
     superstep: int
@@ -34,27 +38,33 @@ class VertexFailure(NamedTuple):
     text: str
     traceback: str
     messages: list[Any]
+    attempts: int | None = None
+    value: Any = None
 
 
-def decode_failures(failed: Mapping[Id, tuple[int, Failure, Iterable[bytes]]]) -> dict[Any, VertexFailure]:
+def decode_failure(failed: FailedVertex) -> VertexFailure:
+    """Return a failure with its decoded input."""
+    superstep, failure, messages, attempts, value = failed
+    given = None if value is None else decode_or_keep(bytes(value))
+    return VertexFailure(superstep, *failure[:4], list(map(decode_or_keep, messages)), attempts, given)
+
+
+def decode_failures(failed: Mapping[Id, FailedVertex]) -> dict[Any, VertexFailure]:
     """Return failures by decoded id."""
-    return {
-        decode(vertex): VertexFailure(step, *failure[:4], list(map(_decode_or_keep, messages)))
-        for vertex, (step, failure, messages) in failed.items()
-    }
+    return {decode(vertex): decode_failure(one) for vertex, one in failed.items()}
 
 
 def decode_aggregates(aggregates: Mapping[str, bytes]) -> dict[str, Any]:
     """Return decoded aggregates."""
-    return {name: _decode_or_keep(value) for name, value in aggregates.items()}
+    return {name: decode_or_keep(value) for name, value in aggregates.items()}
 
 
 def decode_interrupts(interrupts: Mapping[Id, bytes]) -> dict[Any, Any]:
     """Return the payloads of interrupts by decoded id."""
-    return {decode(vertex): _decode_or_keep(payload) for vertex, payload in interrupts.items()}
+    return {decode(vertex): decode_or_keep(payload) for vertex, payload in interrupts.items()}
 
 
-def _decode_or_keep(data: bytes) -> Any:
+def decode_or_keep(data: bytes) -> Any:
     """Decode bytes; return them as they are if their type is not registered."""
     try:
         return decode(data)

@@ -67,3 +67,6 @@ class RetryPolicy:
         except OverflowError:
             longest = self.max_wait if self.wait else 0.0
         return longest * (1 - self.jitter * random.random())
+
+
+DEFAULT_RETRY = RetryPolicy()

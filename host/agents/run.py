@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
-from gpu_pregel.host.agents.agent_run import FEW, AgentRun
+from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.options import Compute, RunOptions, make_options, takes_options
 from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.host.agents.results import AgentResult
 from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.agents.workers.garbage_collection import FEW
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 
 
@@ -30,6 +31,10 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     workers : int, default 0
         Number of worker processes; 0 computes in this process. Idle workers compute vertices that wait in busy ones.
         Results do not depend on it.
+    threads : int, default 0
+        Maximum number of attempts of an ordinary function that are computed side by side on threads of this process;
+        with 0, and for a vertex that is alone in its superstep, they are computed on the thread of the caller. Attempts
+        see the caller's context variables. Results do not depend on it.
     combiner : str, TopK or callable, optional
         Folds the messages to a vertex into one. Accepts the values of ``Aggregator.combine``.
     aggregators : mapping of str to Aggregator, or to a value of ``Aggregator.combine``
@@ -38,7 +43,9 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``m.halt()`` or ``m.use(name)``.
     functions : mapping of str to callable, optional
         Further compute functions by name, for ``m.use``; the name of ``compute`` is "compute".
-    retry : RetryPolicy, optional
+    retry : RetryPolicy or callable, optional
+        Or ``retry(id)``, which returns the policy of a vertex, or None for the default. It is called in any process and
+        must return the same each time, and so must ``timeout(id)``.
     on_failure : {"raise", "continue"} or callable
         What to do when a vertex has failed its last attempt: hold the superstep and raise, or continue without the
         vertex, which keeps its value. A function of the failures returns one of these, or a list of vertices to retry.
@@ -49,10 +56,12 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``resolve(id, existing, requested, messages)`` resolves conflicting requests to add a vertex: from the existing
         Vertex or None, the requested ones, and the messages to it, it returns the Vertex to add, or None. Without it,
         the vertices that made conflicting requests fail.
-    timeout : float, optional
-        Maximum seconds of an attempt, or since its last ``ctx.heartbeat()``; needs workers, or an ``async`` function.
-        With ``workers=0`` an attempt is cancelled at its next ``await``. One that still runs a second later fails and
-        is abandoned; one that blocks the event loop cannot be interrupted.
+    timeout : float or callable, optional
+        Maximum seconds of an attempt, or since its last ``ctx.heartbeat()``; needs workers, threads, or an ``async``
+        function. A thread cannot be ended, so an attempt that takes longer is abandoned: it fails, and what its thread
+        still does has no effect on the run. With ``workers=0`` an attempt of an ``async`` function is cancelled at its
+        next ``await``. One that still runs a second later fails and is abandoned; one that blocks the event loop cannot
+        be interrupted. Or ``timeout(id)``, which returns the seconds for a vertex, or None for no limit.
     max_supersteps : int or None, default 100
         Maximum number of supersteps; 3 runs supersteps 0, 1 and 2. If it is reached, the status is "max_supersteps",
         and an error is raised. None is no limit.
@@ -123,6 +132,14 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     return finish(_start("run", vertices, compute, options))
 
 
+def run_again(vertices: Iterable[Vertex], options: RunOptions, run_id: str | None = None) -> AgentResult:
+    """Run to the end with options that are already checked, as :func:`make_options` returns them.
+
+    They serve for many runs, also at the same time, each with a ``run_id`` of its own, by default a unique one.
+    """
+    return finish(AgentRun(options, begin(vertices, options, run_id=run_id)))
+
+
 def finish(agents: AgentRun) -> AgentResult:
     """Run to the end."""
     with agents:
@@ -175,7 +192,7 @@ async def finish_on_loop(options: RunOptions, start: Callable[[], AgentRun], *, 
     """Start a run and run to the end on the running event loop; ``is_small`` says that starting takes little time."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 
-    return _conclude(await AsyncDriver(options).run(start, is_small), options)
+    return _conclude(await AsyncDriver(options).run(start, is_small, AgentRun.result), options)
 
 
 @takes_options(RunOptions)

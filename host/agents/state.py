@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_pregel.host.agents.codec.differences import changed_value
 from gpu_pregel.host.agents.codec.format import DIFFERENCE
-from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData, new_vertex
+from gpu_pregel.host.agents.records import FailedVertex, Id, Record, VertexData, new_vertex
 from gpu_pregel.host.agents.timers import Timers
 
 Records = list[tuple[Id, Record]]
@@ -28,8 +28,8 @@ class State:
     aggregates : dict of str to bytes
     function : str
         Name of the compute function.
-    failed : dict
-        Vertices that finally failed: superstep, failure and input.
+    failed : dict of Id to FailedVertex
+        Vertices that finally failed.
     options : StoredOptions
         The options that change results.
     timers : Timers
@@ -39,7 +39,7 @@ class State:
     inbox: Inbox
     aggregates: dict[str, bytes]
     function: str
-    failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
+    failed: dict[Id, FailedVertex] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     timers: Timers = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from typing import Any
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import PiecedValue, joined
-from gpu_pregel.host.agents.records import Failure, Id, VertexData, flat_edges, new_vertex
+from gpu_pregel.host.agents.records import FailedVertex, Failure, Id, VertexData, flat_edges, new_vertex
 from gpu_pregel.host.agents.state import Inbox, State
 from gpu_pregel.host.agents.stored_shapes import check_columns
 from gpu_pregel.host.superstep.base_writer import Packing
@@ -40,7 +40,7 @@ def begin_packing(state: State) -> Packing:
         texts = [text for _, received in some for text in received]
         inbox.append(encode(([target for target, _ in some], [len(received) for _, received in some], texts)))
         yield
-    failed = [(vertex, step, failure_fields(failure), given) for vertex, (step, failure, given) in state.failed.items()]
+    failed = [(vertex, *_failed_fields(one)) for vertex, one in state.failed.items()]
     return encode((vertices, inbox, state.aggregates, state.function, failed, state.options, state.timers))
 
 
@@ -110,8 +110,14 @@ def _checked(state: State) -> State:
     return state
 
 
-def _unpack_failures(failed: Iterable[tuple[Any, ...]]) -> dict[Id, tuple[int, Failure, list[bytes]]]:
-    return {vertex: (step, Failure(*failure), given) for vertex, step, failure, given in failed}
+def _failed_fields(failed: FailedVertex) -> tuple[Any, ...]:
+    superstep, failure, messages, attempts, value = failed
+    return superstep, failure_fields(failure), messages, attempts, None if value is None else bytes(value)
+
+
+def _unpack_failures(failed: Iterable[tuple[Any, ...]]) -> dict[Id, FailedVertex]:
+    """Restore failures; earlier releases stored neither attempts nor values."""
+    return {vertex: FailedVertex(step, Failure(*failure), *rest) for vertex, step, failure, *rest in failed}
 
 
 def failure_fields(failure: Failure) -> tuple[Any, ...]:

@@ -15,9 +15,9 @@ from typing import Any
 
 from gpu_pregel.errors import CheckpointError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.combiners import TopK
+from gpu_pregel.host.agents.combiners import SuperstepFold, TopK
 from gpu_pregel.host.agents.options import STORED, RunOptions
-from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.retry import DEFAULT_RETRY, RetryPolicy
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
 StoredOptions = dict[str, Any]
@@ -27,11 +27,18 @@ _ANY_EXCEPTION = ["Exception"]
 
 
 def describe_options(options: RunOptions) -> StoredOptions:
-    """Return the stored form of options."""
+    """Return the stored form of options, which is kept for further runs with them."""
+    if options.described is None:
+        options.described = _describe_all(options)
+    return dict(options.described)
+
+
+def _describe_all(options: RunOptions) -> StoredOptions:
     described = {name: _describe(getattr(options, name)) for name in STORED}
-    retry = options.retry or RetryPolicy()
-    exceptions = [one.__qualname__ for one in retry.exceptions]
-    described["retry"] = [retry.attempts, exceptions, retry.wait, retry.factor, retry.max_wait, retry.jitter]
+    retry = options.retry or DEFAULT_RETRY
+    if isinstance(retry, RetryPolicy):
+        exceptions = [one.__qualname__ for one in retry.exceptions]
+        described["retry"] = [retry.attempts, exceptions, retry.wait, retry.factor, retry.max_wait, retry.jitter]
     described["aggregators"] = {
         name: [_describe(one.combine), encode(one.initial), one.persistent]
         for name, one in options.aggregators_by_name.items()
@@ -74,6 +81,8 @@ def _describe(value: Any) -> Any:
     """Return the stored form of an option: a list for functions and ``TopK``, otherwise the value itself."""
     if isinstance(value, TopK):
         return [_TOP, value.k]
+    if isinstance(value, SuperstepFold):
+        return [_FUNCTION, type(value).__qualname__, list(sys.version_info[:2]), b""]
     if callable(value):
         name = str(getattr(value, "__qualname__", None) or type(value).__qualname__)
         return [_FUNCTION, name, list(sys.version_info[:2]), _digest(value)]
@@ -109,7 +118,7 @@ def _content(code: CodeType) -> Iterator[str]:
 
 def _is_same(name: str, before: Any, now: Any) -> bool:
     """Whether two stored forms of an option give the same results."""
-    if name == "retry":
+    if name == "retry" and _FUNCTION not in (before[0], now[0]):
         return bool(before[:2] == now[:2])
     if name == "aggregators":
         return before.keys() == now.keys() and all(
@@ -151,7 +160,7 @@ def _restore(where: str, name: str, stored: Any) -> Any:
 
 def _show(name: str, stored: Any, other: Any = None) -> str:
     """Return an option as an error shows it; of aggregators, the first that differs from ``other``."""
-    if name == "retry":
+    if name == "retry" and stored[0] != _FUNCTION:
         return f"retry=RetryPolicy(attempts={stored[0]}, exceptions=({', '.join(stored[1])}))"
     if name == "aggregators":
         differing = [one for one in (stored | other) if stored.get(one) != other.get(one)]

@@ -319,7 +319,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     return AgentResult(
         vertices=VertexMapping(state.vertices),
         status=found.status,
-        failed=decode_failures({**state.failed, **ledger.failures()}),
+        failed=decode_failures({**state.failed, **ledger.failures(state.vertices)}),
         superstep=found.superstep,
         aggregates=decode_aggregates(state.aggregates),
         interrupts=decode_interrupts(ledger.interrupts()),

@@ -92,12 +92,18 @@ _COUNTS = _one_of(_BYTES, _list_of_types(int))
 _REASON = _STR, _STR, _STR, _STR, _BOOL
 FAILURE = _one_of(_row(*_REASON), _row(*_REASON, _NUMBER))
 """The fields of a failure, with or without the time of the next attempt."""
-_FAILED = _list_of(_row(_BYTES, _INT, FAILURE, _BYTES_LIST))
+_FAILED_BEFORE = _BYTES, _INT, FAILURE, _BYTES_LIST
+_FAILED = _list_of(
+    _one_of(
+        _row(*_FAILED_BEFORE, _of(int, type(None)), _of(bytes, type(None))),
+        _row(*_FAILED_BEFORE),
+    )
+)
 _AGGREGATES, _TIMERS = _dict_of(_STR, _BYTES), _dict_of(_BYTES, _NUMBER)
 _FUNCTION = _row(_is("function"), _STR, _list_of(_INT), _BYTES)
 _OPTION = _one_of(_of(type(None), bool, int, float, str), _FUNCTION, _row(_is("TopK"), _INT))
 _OPTIONS = {
-    "retry": _row(_INT, _list_of(_STR), _NUMBER, _NUMBER, _NUMBER, _NUMBER),
+    "retry": _one_of(_row(_INT, _list_of(_STR), _NUMBER, _NUMBER, _NUMBER, _NUMBER), _FUNCTION),
     "aggregators": _dict_of(_STR, _row(_OPTION, _BYTES, _BOOL)),
 }
 _REQUEST = _one_of(
@@ -123,7 +129,8 @@ _MUTATED = _list_of(_row(_BYTES, _BYTES, _list_of(_row(_BYTES, _any)), _BOOL))
 _SEGMENT_INSIDE = _one_of(_of(type(None)), _row(*_SEGMENT))
 _STATE_OF_ALL = _AGGREGATES, _STR, _FAILED, _options, _TIMERS
 _OLD_STATE = _BYTES_LIST, _BYTES_LIST, _any, _COUNTS, _BYTES_LIST, _any, _BYTES_LIST, _COUNTS, _BYTES_LIST
-_COMMIT = _AGGREGATES, _STR, _BYTES_LIST, _MUTATED, _BYTES_LIST, _dict_of(_STR, _any), _SEGMENT_INSIDE
+_CHANGED_AGGREGATES = _dict_of(_STR, _of(bytes, type(None)))
+_COMMIT = _CHANGED_AGGREGATES, _STR, _BYTES_LIST, _MUTATED, _BYTES_LIST, _dict_of(_STR, _any), _SEGMENT_INSIDE
 _COLUMNS: dict[str, tuple[Shape, ...]] = {
     "a segment": _SEGMENT,
     "a commit": (*_COMMIT, _dict_of(_STR, _row(_INT, _BYTES, _BYTES)), _INT),

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.rows import WriteCounts
-from gpu_pregel.host.stores.schema import Dialect
+from gpu_pregel.host.stores.schema import Dialect, TableGroup
 
 Write = tuple[str, Sequence[Any]]
 """A statement and its parameters."""
@@ -45,6 +45,8 @@ class Database(ABC):
     statements : Statements
     lock : threading.RLock
         Held during each query and transaction.
+    read_only : bool
+        Whether the store was opened only to read it.
     """
 
     def __init__(self, name: str, dialect: Dialect) -> None:
@@ -53,9 +55,8 @@ class Database(ABC):
         self.dialect = dialect
         self.statements = dialect.statements()
         self.lock = threading.RLock()
+        self.read_only = False
         self._connection: Any = None
-        self._present: set[str] = set()
-        """Names of optional tables that are known to exist."""
         self._process = os.getpid()
         _FORK_LOCKS.add(self)
 
@@ -91,25 +92,13 @@ class Database(ABC):
     def check_table(self, table: str) -> None:
         """Raise ``StoreError`` if a table is damaged; called before reporting that a row does not exist."""
 
-    def has_tables(self, name: str) -> bool:
-        """Return whether the optional tables of this name exist."""
-        if name not in self._present and self._has_table(name):
-            self._present.add(name)
-        return name in self._present
-
-    def need_tables(self, name: str) -> None:
-        """Create the optional tables of this name if they do not exist."""
-        if not self.has_tables(name):
-            self._create_tables(name)
-            self._present.add(name)
+    @abstractmethod
+    def table_version(self, group: TableGroup) -> int:
+        """Return the version of a group of tables, 0 if the store does not have them; refuse a newer one."""
 
     @abstractmethod
-    def _has_table(self, table: str) -> bool:
-        """Return whether a table exists."""
-
-    @abstractmethod
-    def _create_tables(self, name: str) -> None:
-        """Create optional tables in one transaction, unless another program has created them meanwhile."""
+    def create_tables(self, group: TableGroup) -> None:
+        """Create a group of tables, or update it to this release's version, in one transaction."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from gpu_pregel.host.stores.blobs import BlobFormat, DamagedError, as_blob, context_of
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
+from gpu_pregel.host.stores.event_schema import EVENTS, EventStatements
 from gpu_pregel.host.stores.rows import StoredEvents
 from gpu_pregel.host.stores.run_table import RunTable
 
-_TABLE = "events"
 _PAGE = 64
 """Maximum rows per query."""
 _TRIM_EVERY = 16
@@ -25,9 +25,21 @@ class EventTable:
 
     def __init__(self, database: Database, blob_format: BlobFormat, runs: RunTable) -> None:
         self._database, self._format, self._runs = database, blob_format, runs
-        self._sql = database.statements
+        self._sql = database.dialect.translate(EventStatements)
+        self._has_tables = False
         self._added: dict[int, int] = {}
         """Number of rows that were added here, by the key of the run."""
+
+    def has_tables(self) -> bool:
+        """Return whether anything was ever recorded in the store."""
+        self._has_tables = self._has_tables or self._database.table_version(EVENTS) > 0
+        return self._has_tables
+
+    def _create_tables(self) -> None:
+        if not self._has_tables:
+            if self._database.table_version(EVENTS) < len(EVENTS.migrations):
+                self._database.create_tables(EVENTS)
+            self._has_tables = True
 
     def add(self, run_id: str, step: int, data: Any, *, limit: int) -> int:
         """Add a row of events, which a crash of the machine may lose.
@@ -47,17 +59,17 @@ class EventTable:
             The number of the row; later rows of the run have higher ones.
         """
         blob, attempt = as_blob("data", data), 0
-        self._database.need_tables(_TABLE)
+        self._create_tables()
         number, header = -1, b""
         while True:
             row = self._runs.find(run_id)
-            if header and self._database.query(self._sql.events_seal, (row.key, number)) == [(header,)]:
+            if header and self._database.query(self._sql.seal, (row.key, number)) == [(header,)]:
                 break  # the connection was lost after the commit
             now = self._database.now()
-            last = self._database.query(self._sql.last_events, (row.key,))[0][0]
+            last = self._database.query(self._sql.last, (row.key,))[0][0]
             number = max(-1 if last is None else last, int(now * 1e6)) + 1
             header, stored = self._format.encode(context_of("events", run_id, number, step, now), blob)
-            insert = (self._sql.insert_events, (number, step, now, len(stored), header, stored, row.key))
+            insert = (self._sql.insert, (number, step, now, len(stored), header, stored, row.key))
             if self._database.apply(False, insert, self._trim(row.key, limit)) is WriteOutcome.COMMITTED:
                 break
             attempt = self._database.next_attempt(attempt)
@@ -66,14 +78,14 @@ class EventTable:
 
     def _trim(self, key: int, limit: int) -> list[Write]:
         """Return the statement that removes the oldest events now and then."""
-        return [] if self._added.get(key, 0) % _TRIM_EVERY else [(self._sql.trim_events, (key, key, limit))]
+        return [] if self._added.get(key, 0) % _TRIM_EVERY else [(self._sql.trim, (key, key, limit))]
 
     def read(self, run_id: str, after: int = -1) -> Iterator[StoredEvents]:
         """Yield the rows of a run with numbers above ``after``, in order; none if nothing was recorded."""
         row = self._runs.find(run_id)
-        if not self._database.has_tables(_TABLE):
+        if not self.has_tables():
             return
-        while found := self._database.query(self._sql.events, (row.key, after, _PAGE)):
+        while found := self._database.query(self._sql.rows, (row.key, after, _PAGE)):
             for number, step, time, header, data in found:
                 try:
                     content = self._format.decode(context_of("events", run_id, number, step, time), header, data)

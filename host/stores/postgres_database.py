@@ -13,7 +13,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds, require
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
 from gpu_pregel.host.stores.rows import MAX_SECONDS
-from gpu_pregel.host.stores.schema import MIGRATIONS, OPTIONAL_TABLES, Dialect, check_version
+from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, TableGroup, check_version
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,8 +32,8 @@ _DEFAULTS = {
     "tcp_user_timeout": "25000",
 }
 _CLOCK = b"SELECT extract(epoch FROM clock_timestamp())::float8"
-# Not to_regclass, which may not see tables created since this transaction began.
-_TABLE = b"SELECT 1 FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = %s AND relname = %s"
+# Not to_regclass, which may not see tables created since the transaction began.
+_TABLES = b"SELECT 1 FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = %s AND relname = %s"
 _BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # Large values are not compressed, as the server compresses only some 10 MB/s on one core.
 _MORE = {0: [f"ALTER TABLE @{table} ALTER COLUMN data SET STORAGE EXTERNAL" for table in ("bases", "segments")]}
@@ -224,31 +224,6 @@ class PostgresDatabase(Database):
     def check_table(self, table: str) -> None:
         """Do nothing: PostgreSQL verifies its pages if the server has checksums enabled."""
 
-    def _has_table(self, table: str) -> bool:
-        """Return whether a table exists."""
-        return bool(self.query(_TABLE, (self._schema, table)))
-
-    def _create_tables(self, name: str) -> None:
-        """Create optional tables in one transaction, unless another program has created them meanwhile."""
-        with self.lock:
-            attempt = 0
-            while True:
-                connection = self._connect()
-                try:
-                    with connection.transaction():
-                        connection.execute(b"SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, self._schema))
-                        if connection.execute(_TABLE, (self._schema, name)).rowcount == 0:
-                            for statement in OPTIONAL_TABLES[name]:
-                                connection.execute(self.dialect.create(statement).encode())
-                        return
-                except self._psycopg.Error as error:
-                    if not self._can_retry(error):
-                        raise self._problem(error) from error
-                    attempt = self.next_attempt(attempt)
-                except BaseException:
-                    self._drop()
-                    raise
-
     def _migrate(self, connection: psycopg.Connection[Any]) -> None:
         """Update the tables to this release's version in one transaction, one program at a time."""
         if self._version(connection) == len(MIGRATIONS):
@@ -266,9 +241,54 @@ class PostgresDatabase(Database):
                     connection.execute(dialect.create(statement).encode())
             connection.execute(f"UPDATE {dialect.prefix}about SET version = %s".encode(), (len(MIGRATIONS),))
 
+    def create_tables(self, group: TableGroup) -> None:
+        """Create a group of tables, or update it to this release's version, one program at a time."""
+        with self.lock:
+            attempt = 0
+            while True:
+                connection = self._connect()
+                try:
+                    return self._migrate_group(connection, group)
+                except self._psycopg.Error as error:
+                    if not self._can_retry(error):
+                        raise self._problem(error) from error
+                    attempt = self.next_attempt(attempt)
+
+    def _migrate_group(self, connection: psycopg.Connection[Any], group: TableGroup) -> None:
+        about = self.dialect.prefix + group.about
+        with connection.transaction():
+            connection.execute(b"SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, self._schema))
+            version = self._group_version(connection, group)
+            for number, statements in enumerate(group.migrations[version:], version):
+                for statement in (*statements, *group.more.get(number, ())):
+                    connection.execute(self.dialect.create(statement).encode())
+            if version == 0:
+                connection.execute(f"INSERT INTO {about} VALUES (0)".encode())
+            connection.execute(f"UPDATE {about} SET version = %s".encode(), (len(group.migrations),))
+
+    def table_version(self, group: TableGroup) -> int:
+        """Return the version of a group of tables, 0 if the store does not have them."""
+        with self.lock:
+            attempt = 0
+            while True:
+                try:
+                    return self._group_version(self._connect(), group)
+                except self._psycopg.Error as error:
+                    if not self._can_retry(error):
+                        raise self._problem(error) from error
+                    attempt = self.next_attempt(attempt)
+
+    def _group_version(self, connection: psycopg.Connection[Any], group: TableGroup) -> int:
+        if connection.execute(_TABLES, (self._schema, group.about)).rowcount == 0:
+            return 0
+        versions = connection.execute(f"SELECT version FROM {self.dialect.prefix}{group.about}".encode()).fetchall()
+        version = int(versions[0][0]) if versions else 0
+        check_version(self.name, version, len(group.migrations))
+        return version
+
     def _version(self, connection: psycopg.Connection[Any]) -> int:
         """Return the version of the tables in the schema, 0 if there are none."""
-        if connection.execute(_TABLE, (self._schema, "about")).rowcount == 0:
+        if connection.execute(_TABLES, (self._schema, "about")).rowcount == 0:
             if not self._create:
                 raise StoreError(self.name, "is not a store: pass another schema=, or create=True")
             return 0

@@ -1,4 +1,4 @@
-"""The tables of a store, their migrations, and all statements that read or write rows.
+"""The tables of runs, their migrations, and all statements that read or write their rows.
 
 SQLite and PostgreSQL share them, and ``Dialect`` holds the differences. In the templates tables are written ``@runs``
 and parameters ``?``.
@@ -6,9 +6,13 @@ and parameters ``?``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from gpu_pregel.errors import StoreError
+
+T = TypeVar("T")
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -54,18 +58,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 """Statements that update a store from version k to k + 1; version 0 is empty. Only append: every version is in use."""
 
-OPTIONAL_TABLES: dict[str, tuple[str, ...]] = {
-    "events": (
-        """CREATE TABLE @events (
-            run {integer} NOT NULL {of_run}, number {integer} NOT NULL, step {integer} NOT NULL, time {real} NOT NULL,
-            size {integer} NOT NULL, seal {blob} NOT NULL, data {blob} NOT NULL,
-            PRIMARY KEY (run, number)
-        ){strict}""",
-    ),
-}
-"""Tables that are created when something is first written to them, so that other stores do without, by the name of the
-first of them. Definitions never change: a table that has to be another one gets another name."""
-
 _RUN = (
     "key, id, kind, branch, parent, parent_step, created, schema, "
     "head, pending, pending_size, epoch, owner, lease, status, changed, nonce, seal"
@@ -76,6 +68,25 @@ _UNFINISHED = (
     "(SELECT COUNT(*) FROM @answers AS a WHERE a.run = r.key AND a.step = r.head + 1), "
     "(SELECT MAX(q.number) FROM @requests AS q WHERE q.run = r.key) FROM @runs AS r"
 )
+
+
+@dataclass(frozen=True)
+class TableGroup:
+    """Tables that a store gets when they are first written to, with a version of their own.
+
+    Attributes
+    ----------
+    about : str
+        The table that holds the version, which the first migration creates.
+    migrations : tuple of tuple of str
+        Statements that update the tables from version k to k + 1. Only append.
+    more : mapping of int to sequence of str
+        Further statements of a migration for PostgreSQL only.
+    """
+
+    about: str
+    migrations: tuple[tuple[str, ...], ...]
+    more: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,18 +109,23 @@ class Dialect:
         return statement.format(**words, of_run=reference).replace("@", self.prefix)
 
     def statements(self) -> Statements:
-        """Return all other statements in this dialect."""
-        return Statements(
+        """Return the statements on runs in this dialect."""
+        return self.translate(Statements)
+
+    def translate(self, templates: type[T]) -> T:
+        """Return a dataclass of statements, whose defaults are templates, in this dialect."""
+        table: Any = templates
+        return templates(
             **{
                 field.name: str(field.default).replace("@", self.prefix).replace("?", self.parameter)
-                for field in fields(Statements)
+                for field in fields(table)
             }
         )
 
 
 @dataclass(frozen=True)
 class Statements:
-    """All statements that read or write rows."""
+    """All statements that read or write rows of runs."""
 
     insert_run: str = f"INSERT INTO @runs ({_RUN}) VALUES ({', '.join('?' * 18)})"
     # Only updates the version that was read: one of two concurrent programs wins, and the other reads again.
@@ -185,23 +201,6 @@ class Statements:
     )
     # By number, as senders choose numbers before they insert: one may become visible after a higher one.
     delete_request: str = "DELETE FROM @requests WHERE run = ? AND number = ?"
-
-    insert_events: str = (
-        "INSERT INTO @events (run, number, step, time, size, seal, data) "
-        "SELECT key, ?, ?, ?, ?, ?, ? FROM @runs WHERE key = ?"
-    )
-    last_events: str = "SELECT MAX(number) FROM @events WHERE run = ?"
-    events_seal: str = "SELECT seal FROM @events WHERE run = ? AND number = ?"
-    events: str = (
-        "SELECT number, step, time, seal, data FROM @events WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
-    )
-    # Keeps the newest rows that together have at most so many bytes.
-    trim_events: str = (
-        "DELETE FROM @events WHERE run = ? AND number < (SELECT MIN(number) FROM "
-        "(SELECT number, SUM(size) OVER (ORDER BY number DESC) AS total FROM @events WHERE run = ?) AS sums "
-        "WHERE total <= ?)"
-    )
-    prune_events: str = "DELETE FROM @events WHERE run = ? AND step < ?"
 
     # A base replaces everything up to its superstep, but its commit is kept for the history.
     prune_bases: str = "DELETE FROM @bases WHERE run = ? AND step < ?"

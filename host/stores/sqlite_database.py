@@ -11,7 +11,16 @@ from typing import Any
 
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
-from gpu_pregel.host.stores.sqlite_file import DIALECT, SQLITE_ERRORS, SQLiteFile, add_tables, migrate, store_error
+from gpu_pregel.host.stores.schema import TableGroup, check_version
+from gpu_pregel.host.stores.sqlite_file import (
+    DIALECT,
+    SQLITE_ERRORS,
+    SQLiteFile,
+    group_version,
+    migrate,
+    migrate_group,
+    store_error,
+)
 
 OLDEST_SQLITE = (3, 37, 0)
 """The first release with STRICT tables."""
@@ -34,6 +43,7 @@ class SQLiteDatabase(Database):
         super().__init__(name, DIALECT)
         self._file = file
         self._forced = False
+        self.read_only = file is not None and file.read_only
         if file is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA foreign_keys = ON")
@@ -87,16 +97,22 @@ class SQLiteDatabase(Database):
         if found != [("ok",)]:
             raise StoreError(self.name, f"is damaged ({found[0][0]}): restore a copy")
 
-    def _has_table(self, table: str) -> bool:
-        """Return whether a table exists."""
-        return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
+    def table_version(self, group: TableGroup) -> int:
+        """Return the version of a group of tables, 0 if the store does not have them."""
+        with self.lock:
+            try:
+                version = group_version(self._connect(), group)
+            except SQLITE_ERRORS as error:
+                raise store_error(self.name, error) from error
+        check_version(self.name, version, len(group.migrations))
+        return version
 
-    def _create_tables(self, name: str) -> None:
-        """Create optional tables in one transaction, unless another program has created them meanwhile."""
+    def create_tables(self, group: TableGroup) -> None:
+        """Create a group of tables, or update it to this release's version."""
         self.check_writable()
         with self.lock:
             try:
-                add_tables(self._connect(), name)
+                migrate_group(self._connect(), group)
             except SQLITE_ERRORS as error:
                 raise store_error(self.name, error) from error
 

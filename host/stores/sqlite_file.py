@@ -6,7 +6,8 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ from urllib.parse import quote
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds
+from gpu_pregel.host.stores.event_schema import EVENTS
 from gpu_pregel.host.stores.rows import MAX_SECONDS
-from gpu_pregel.host.stores.schema import MIGRATIONS, OPTIONAL_TABLES, Dialect, check_version
+from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, TableGroup, check_version
+from gpu_pregel.host.stores.thread_schema import THREADS
 
 APPLICATION_ID = 0x67507265
 """Identifies a store in the header of its file, to ``file`` and to this package."""
+_GROUPS = (THREADS, EVENTS)
+"""Tables that a store has once they are needed."""
 _CHECKPOINT_PAGES = 500
 """Pages of 4 kB in the log before SQLite moves them to the file, with three more forced writes: some 250 quick
 supersteps."""
@@ -75,7 +80,7 @@ class SQLiteFile:
         self.path = Path(name).absolute()
         self.name = str(self.path)
         self._patience = check_seconds("patience", patience, MAX_SECONDS)
-        self._read_only = read_only
+        self.read_only = read_only
         self._create = create and not read_only
         self._identity = (0, 0)
         """Device and inode of the file."""
@@ -94,7 +99,7 @@ class SQLiteFile:
             raise StoreError(self.name, f"cannot be opened: {error.strerror or error}") from error
         else:
             self._check_permissions(status)
-        if not self._read_only and not _may(folder, os.W_OK | os.X_OK):
+        if not self.read_only and not _may(folder, os.W_OK | os.X_OK):
             raise StoreError(
                 self.name,
                 f"cannot be written, as no files can be created in {folder}: change its permissions, or pass "
@@ -106,16 +111,16 @@ class SQLiteFile:
             raise StoreError(self.name, "is not a regular file: give the path of one")
         if not _may(self.path, os.R_OK):
             raise StoreError(self.name, "cannot be read: change its permissions")
-        if not self._read_only and not _may(self.path, os.W_OK):
+        if not self.read_only and not _may(self.path, os.W_OK):
             raise StoreError(self.name, "cannot be written: change its permissions, or pass read_only=True")
 
     def open(self) -> sqlite3.Connection:
         """Return a new connection with the settings and tables of this release."""
         try:
-            connection = self._connect("ro" if self._read_only else "rwc" if self._create else "rw")
+            connection = self._connect("ro" if self.read_only else "rwc" if self._create else "rw")
         except SQLITE_ERRORS as error:
             if (
-                not self._read_only
+                not self.read_only
                 or not has_code(error, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
                 or self._has_log()
             ):
@@ -128,7 +133,7 @@ class SQLiteFile:
 
     def check_writable(self) -> None:
         """Refuse to write to a read-only store, or to a file that has been moved, where the data would be lost."""
-        if self._read_only:
+        if self.read_only:
             raise StoreError(self.name, "was opened with read_only=True")
         try:
             status = os.stat(self.name)
@@ -151,7 +156,7 @@ class SQLiteFile:
         )
         try:
             version = self._version(connection)
-            if not self._read_only:
+            if not self.read_only:
                 self._use_log(connection)
                 migrate(connection, version)
             elif version < len(MIGRATIONS):
@@ -171,6 +176,9 @@ class SQLiteFile:
             int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
         )
         tables = _tables(connection)
+        # Not those of tables which someone else added.
+        present = [group for group in _GROUPS if _tables_of((group.migrations[0][:1],)) <= tables]
+        groups = [(group, group_version(connection, group)) for group in present]
         connection.execute("COMMIT")
         if application != APPLICATION_ID:
             if application or version or tables:
@@ -178,8 +186,12 @@ class SQLiteFile:
             if not self._create:
                 raise StoreError(self.name, "is empty: it is not a store")
         check_version(self.name, version, len(MIGRATIONS))
+        expected = _tables_of(MIGRATIONS[:version])
+        for group, number in groups:
+            check_version(self.name, number, len(group.migrations))
+            expected = expected | _tables_of(group.migrations[:number])
         # Refuse triggers and views that someone added, before they can run.
-        if tables - _optional_tables(tables) != _tables_of(MIGRATIONS[:version]):
+        if tables != expected:
             raise StoreError(self.name, "does not have the tables of a store: it is damaged or was changed")
         return version
 
@@ -204,11 +216,10 @@ class SQLiteFile:
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Update the tables to this release's version in one transaction."""
+    """Update the tables of runs to this release's version in one transaction."""
     if version == len(MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(connection):
         # Another program may have updated them in the meantime.
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         for statements in MIGRATIONS[version:]:
@@ -216,22 +227,37 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
                 connection.execute(DIALECT.create(statement))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-        # Write it to the file itself, which then is recognized as a store even without its log.
-        connection.execute("PRAGMA wal_checkpoint")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+    # Write it to the file itself, which then is recognized as a store even without its log.
+    connection.execute("PRAGMA wal_checkpoint")
 
 
-def add_tables(connection: sqlite3.Connection, name: str) -> None:
-    """Create optional tables in one transaction, unless another program has created them meanwhile."""
+def group_version(connection: sqlite3.Connection, group: TableGroup) -> int:
+    """Return the version of a group of tables, 0 if there are none."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (group.about,))
+    if found.fetchone() is None:
+        return 0
+    versions = connection.execute(f"SELECT version FROM {group.about}").fetchall()
+    return int(versions[0][0]) if versions else 0
+
+
+def migrate_group(connection: sqlite3.Connection, group: TableGroup) -> None:
+    """Update a group of tables to this release's version in one transaction."""
+    with _transaction(connection):
+        version = group_version(connection, group)
+        for statements in group.migrations[version:]:
+            for statement in statements:
+                connection.execute(DIALECT.create(statement))
+        if version == 0:
+            connection.execute(f"INSERT INTO {group.about} VALUES (0)")
+        connection.execute(f"UPDATE {group.about} SET version = ?", (len(group.migrations),))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what is executed within the block, or roll it back if an exception is raised."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if not _tables_of((OPTIONAL_TABLES[name],)) <= _tables(connection):
-            for statement in OPTIONAL_TABLES[name]:
-                connection.execute(DIALECT.create(statement))
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -266,12 +292,6 @@ def _tables_of(migrations: tuple[tuple[str, ...], ...]) -> set[tuple[Any, ...]]:
             for statement in statements:
                 connection.execute(DIALECT.create(statement))
         return _tables(connection)
-
-
-def _optional_tables(tables: set[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-    """Return the definitions of the optional tables among ``tables``, of which there are all of a name or none."""
-    groups = [_tables_of((statements,)) for statements in OPTIONAL_TABLES.values()]
-    return {row for group in groups if group <= tables for row in group}
 
 
 def _may(path: Path, mode: int) -> bool:

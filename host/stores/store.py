@@ -20,6 +20,7 @@ from gpu_pregel.host.stores.request_table import RequestTable
 from gpu_pregel.host.stores.rows import DURABILITIES, ENDED_STATUSES, KINDS, MAX_SECONDS, STATUSES, Claim
 from gpu_pregel.host.stores.run_queries import RunQueries
 from gpu_pregel.host.stores.run_table import new_row
+from gpu_pregel.host.stores.thread_table import ThreadTable
 from gpu_pregel.host.stores.transactions import RunTransactions
 
 
@@ -38,6 +39,7 @@ class Store(RunQueries):
     counts : WriteCounts
     requests : RequestTable
     events : EventTable
+    threads : ThreadTable
     """
 
     def __init__(self, database: Database, blob_format: BlobFormat) -> None:
@@ -48,6 +50,7 @@ class Store(RunQueries):
         self._transactions = RunTransactions(database, blob_format, self._reader)
         self.requests = RequestTable(database, blob_format, self._reader.table)
         self.events = EventTable(database, blob_format, self._reader.table)
+        self.threads = ThreadTable(database, blob_format)
 
     def __enter__(self) -> Self:
         return self

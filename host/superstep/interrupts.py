@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the functions of signal take ten times as long, for enumerations
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-_USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+_USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: int(signal.SIG_DFL)}
 
 
-@contextmanager
-def stop_on_interrupt(stop: Callable[[], None], *, signals: tuple[int, ...] = (signal.SIGINT,)) -> Iterator[None]:
-    """Call ``stop`` on the first of the signals; later ones have their usual effect, for SIGINT KeyboardInterrupt.
+class stop_on_interrupt:  # noqa: N801 - used like a function
+    """A context that calls ``stop`` on the first of the signals; later ones have their usual effect.
 
-    This has no effect outside the main thread, or on signals for which the user has installed a handler.
+    For SIGINT that is KeyboardInterrupt. This has no effect outside the main thread, or on signals for which the user
+    has installed a handler.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    handled = [number for number in signals if is_main and signal.getsignal(number) == _USUAL[number]]
 
-    def first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        restore()
-        stop()
+    __slots__ = ("_handled", "_stop")
 
-    def restore() -> None:
-        for number in handled:
-            signal.signal(number, _USUAL[number])
+    def __init__(self, stop: Callable[[], None], *, signals: tuple[int, ...] = (signal.SIGINT,)) -> None:
+        self._stop = stop
+        is_main = threading.current_thread() is threading.main_thread()
+        self._handled = [number for number in signals if is_main and _signal.getsignal(number) == _USUAL[number]]
 
-    for number in handled:
-        signal.signal(number, first)
-    try:
-        yield
-    finally:
-        restore()
+    def __enter__(self) -> None:
+        for number in self._handled:
+            _signal.signal(number, self._first)
+
+    def __exit__(self, *_: object) -> None:
+        for number in self._handled:
+            _signal.signal(number, _USUAL[number])
+
+    def _first(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.__exit__()
+        self._stop()

@@ -11,6 +11,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.host.stores.store import Store
+from tests.agents import ON_THREADS
 from tests.devices import EXHAUSTIVE
 from tests.stores import STORES, Open
 
@@ -20,7 +21,8 @@ _names = itertools.count()
 @pytest.fixture(params=STORES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the store of this test; each call opens a durable store again."""
-    if request.param != "sqlite" and request.node.callspec.params.get("workers") and not EXHAUSTIVE:
+    workers = request.node.callspec.params.get("workers")
+    if request.param != "sqlite" and (workers or workers is ON_THREADS) and not EXHAUSTIVE:
         pytest.skip("runs with GPU_PREGEL_TESTS=all")
     stores: list[Store] = []
 

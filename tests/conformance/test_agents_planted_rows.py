@@ -25,7 +25,7 @@ from gpu_pregel.host.agents.parts import (
     Retry,
     WakeUp,
 )
-from gpu_pregel.host.agents.records import Failure, Record, VertexData
+from gpu_pregel.host.agents.records import FailedVertex, Failure, Record, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.stored_options import describe_options
@@ -86,7 +86,7 @@ def parts() -> dict[str, Any]:
         {A: [encode("hello")]},
         {"total": encode(0), "most": encode([])},
         "compute",
-        {C: (0, FAILURE, [encode(1)])},
+        {C: FailedVertex(0, FAILURE, [encode(1)], 3, encode(2))},
         options,
         {B: 0.0},
     )

@@ -1,4 +1,4 @@
-"""Random programs on random graphs have the results of an independent simulator, with any number of workers."""
+"""Random programs on random graphs have the results of an independent simulator, with workers, threads or neither."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ def test_random_programs_are_as_simulated(chance: random.Random, base_every: int
 def test_random_programs_in_worker_processes_are_as_simulated(seed: int, workers: int) -> None:
     program = random_program(random.Random(f"workers {seed}"))
     result = result_of(program, workers=workers)
+    assert summary(result) == simulate(program)
+    assert details(result) == details(result_of(program))
+
+
+@pytest.mark.parametrize("seed", range(200 if EXHAUSTIVE else 30))
+def test_random_programs_on_threads_are_as_simulated(seed: int) -> None:
+    program = random_program(random.Random(f"threads {seed}"))
+    result = result_of(program, threads=3)
     assert summary(result) == simulate(program)
     assert details(result) == details(result_of(program))
 

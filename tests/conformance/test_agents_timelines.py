@@ -146,7 +146,7 @@ def test_the_table_is_created_when_it_is_needed(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         agents.run([Vertex("a")], work, store=store, run_id="run", retry=WITHOUT_WAIT)
         store.prune("run", keep=1)
-        assert not store._database.has_tables("events")
+        assert not store.events.has_tables()
     with gp.SQLiteStore(path, read_only=True) as store:
         assert Timeline(store).read("run") == []
     with gp.SQLiteStore(path) as first, gp.SQLiteStore(path) as second:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, StoreError
 from gpu_pregel.host.agents.ledger import Ledger
-from gpu_pregel.host.agents.previews import Budget, cut, show_encoded
+from gpu_pregel.host.agents.previews import cut
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun, check_readable, read_run, read_values
 from gpu_pregel.host.agents.state_format import read_columns
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import is_gone
+from gpu_pregel.workflows.page.bounded_reader import BoundedReader
 from gpu_pregel.workflows.page.events import EventSummary
 from gpu_pregel.workflows.page.graph import draw_graph
 from gpu_pregel.workflows.page.labels import Labels
@@ -80,7 +81,8 @@ def _describe_run(store: Store, row: RunRow) -> dict[str, Any]:
 
 def _describe_agents(store: Store, row: RunRow) -> dict[str, Any]:
     labels = Labels()
-    replay = Replay(labels)
+    reader = BoundedReader()
+    replay = Replay(labels, reader)
     history = store.history(row.id)
     first = _first_detailed(store, row, history)
     events = EventSummary(labels)
@@ -112,7 +114,7 @@ def _describe_agents(store: Store, row: RunRow) -> dict[str, Any]:
         "recorded": events.is_recorded,
         "notes": _notes(row, history, first, events),
         "arrays": [describe_array(name, array) for name, array in read_values(store, found).items()],
-        **_describe_state(found, ledger, labels, notable),
+        **_describe_state(found, ledger, labels, notable, reader),
     }
 
 
@@ -169,7 +171,9 @@ def _current_step(
     return [{"superstep": number, "status": status, "row": row, **times, **shown}]
 
 
-def _describe_state(found: RecoveredRun, ledger: Ledger, labels: Labels, notable: Collection[Id]) -> dict[str, Any]:
+def _describe_state(
+    found: RecoveredRun, ledger: Ledger, labels: Labels, notable: Collection[Id], reader: BoundedReader
+) -> dict[str, Any]:
     """Describe the state after the last commit: aggregates, values, failed vertices, open questions, timers."""
     state = found.state
     chosen = dict.fromkeys([*(one for one in notable if one in state.vertices), *islice(state.vertices, _SHOWN_VALUES)])
@@ -177,30 +181,30 @@ def _describe_state(found: RecoveredRun, ledger: Ledger, labels: Labels, notable
     values = [
         [
             labels.number(one),
-            show_encoded(bytes(state.vertices[one].value), Budget(*budget)),
+            reader.tree(bytes(state.vertices[one].value), *budget),
             state.vertices[one].halted,
         ]
         for one in islice(chosen, _SHOWN_VALUES)
     ]
-    failed = {**state.failed, **ledger.failures()}
+    failed = {**state.failed, **ledger.failures(state.vertices)}
     return {
-        "aggregates": [[name, show_encoded(value)] for name, value in _aggregates(state.aggregates)],
+        "aggregates": [[name, reader.tree(value)] for name, value in _aggregates(state.aggregates)],
         "values": values,
         "failed": [
             [
                 labels.number(vertex),
-                step,
-                failure.kind,
-                failure.type,
-                cut(failure.text, 2_000),
-                cut(failure.traceback, 10_000),
-                [show_encoded(message, Budget(20, 400)) for message in given[:10]],
+                one.superstep,
+                one.failure.kind,
+                one.failure.type,
+                cut(one.failure.text, 2_000),
+                cut(one.failure.traceback, 10_000),
+                [reader.tree(message, 20, 400) for message in one.messages[:10]],
             ]
-            for vertex, (step, failure, given) in islice(failed.items(), 50)
+            for vertex, one in islice(failed.items(), 50)
         ],
         "failedCount": len(failed),
         "asking": [
-            [labels.number(vertex), show_encoded(payload, Budget(60, 2_000))]
+            [labels.number(vertex), reader.tree(payload, 60, 2_000)]
             for vertex, payload in islice(ledger.interrupts().items(), 50)
         ],
         "askingCount": len(ledger.with_status("interrupted")),

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.agents.aggregate_changes import changed_aggregates
 from gpu_pregel.host.agents.codec.differences import changed_value
 from gpu_pregel.host.agents.codec.format import DIFFERENCE
 from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Question
-from gpu_pregel.host.agents.previews import Budget, cut, find_encoded_differences, show_encoded
+from gpu_pregel.host.agents.previews import cut
 from gpu_pregel.host.agents.records import Id, Record
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import unpack_state
+from gpu_pregel.workflows.page.bounded_reader import BoundedReader
 from gpu_pregel.workflows.page.labels import Labels
 
 if TYPE_CHECKING:
@@ -73,11 +75,13 @@ class Replay:
     Attributes
     ----------
     labels : Labels
+    reader : BoundedReader
     routes : Counter
         How many messages went from one vertex to another.
     """
 
     labels: Labels
+    reader: BoundedReader
     routes: Counter[tuple[Id, Id]] = field(default_factory=Counter)
 
     def committed(self, store: Store, run_id: str, first: int, most_bytes: int) -> Iterator[dict[str, Any]]:
@@ -93,7 +97,8 @@ class Replay:
                 if commit.step >= first:
                     answers = store.answers(run_id, commit.step)
                     extra = read.mutated, read.removed, answers
-                    step = Superstep(commit.step, read.segments, read.aggregates, state, *extra)
+                    aggregates = changed_aggregates(state.aggregates, read.aggregates)
+                    step = Superstep(commit.step, read.segments, aggregates, state, *extra)
                     shown = self.describe(step, most_bytes)
                 if last is not None and read.needs_inbox:
                     last.deliver(state)
@@ -136,9 +141,9 @@ class Replay:
         before, changes = step.state.aggregates, []
         for name, after in step.aggregates.items():
             if name not in before:
-                changes.append([name, [[[], "added", None, show_encoded(after)]], 0])
+                changes.append([name, [[[], "added", None, self.reader.tree(after)]], 0])
             elif before[name] != after:
-                changes.append([name, *find_encoded_differences(before[name], after)])
+                changes.append([name, *self.reader.differences(before[name], after)])
         return {"aggregates": changes}
 
     def _vertices(self, step: Superstep, records: list[tuple[Id, Record]], most: int) -> dict[str, Any]:
@@ -149,9 +154,9 @@ class Replay:
         for vertex, value in changed[:most]:
             old = bytes(vertices[vertex].value) if vertex in vertices else b""
             new = bytes(changed_value(old, value)) if value[0] == DIFFERENCE else value
-            found.append([self.labels.number(vertex), "changed", *find_encoded_differences(old, new)])
+            found.append([self.labels.number(vertex), "changed", *self.reader.differences(old, new)])
         for vertex, value in added[:most]:
-            whole = [[], "added", None, show_encoded(value, Budget(60, _CHARACTERS))]
+            whole = [[], "added", None, self.reader.tree(value, 60, _CHARACTERS)]
             found.append([self.labels.number(vertex), "added", [whole], 0])
         found += [[self.labels.number(vertex), "removed", [], 0] for vertex in step.removed[:most]]
         count = len(changed) + len(added) + len(step.removed)
@@ -165,10 +170,10 @@ class Replay:
             for target, message in record.outbox:
                 count += 1
                 if count <= most:
-                    found.append([number(vertex), number(target), show_encoded(message, Budget(40, _CHARACTERS))])
+                    found.append([number(vertex), number(target), self.reader.tree(message, 40, _CHARACTERS)])
         given = [*step.parts(EarlyMessage), *step.parts(LaterMessage)]
         for part in given[:most]:
-            found.append([OUTSIDE, number(part.target), show_encoded(part.message, Budget(40, _CHARACTERS))])
+            found.append([OUTSIDE, number(part.target), self.reader.tree(part.message, 40, _CHARACTERS)])
         return {"messages": found, "messagesMore": count + len(given) - len(found)}
 
     def _failures(self, step: Superstep, most: int) -> dict[str, Any]:
@@ -192,8 +197,8 @@ class Replay:
         found = []
         for (vertex, which), payload in list(questions.items())[: most + 10]:
             answer = answers.get((vertex, which))
-            told = None if answer is None else show_encoded(answer, Budget(60, _CHARACTERS))
-            found.append([self.labels.number(vertex), show_encoded(payload, Budget(60, _CHARACTERS)), told])
+            told = None if answer is None else self.reader.tree(answer, 60, _CHARACTERS)
+            found.append([self.labels.number(vertex), self.reader.tree(payload, 60, _CHARACTERS), told])
         return {"questions": found, "questionsMore": len(questions) - len(found)}
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from gpu_pregel.host.agents.codec.decoder import read_bytes, read_items, readers
@@ -103,6 +104,7 @@ def _unpack_head(head: bytes) -> list[str]:
     return parts
 
 
+@lru_cache(maxsize=1024)
 def _letter(head: bytes) -> str:
     return _unpack_head(head)[0]
 

@@ -46,6 +46,8 @@ class RegisteredType:
     state : callable or None
         If the values are in the instances, where the garbage collector finds them: returns all of them quickly.
     migrate : callable or None
+    is_own : bool
+        Whether workers need to register the type.
     """
 
     type: type
@@ -57,6 +59,7 @@ class RegisteredType:
     default: Callable[[str], Any] = _no_default
     state: Any = None
     migrate: Migrate | None = None
+    is_own: bool = True
 
 
 by_name: dict[str, RegisteredType] = {}
@@ -125,8 +128,7 @@ def register(cls: Any = None, name: str | None = None, *, migrate: Migrate | Non
         raise ArgumentTypeError(f"migrate must be a function of a dict of fields, not {migrate!r}")
     if not isinstance(cls, type):
         raise ArgumentTypeError(f"register takes a class, not {cls!r}")
-    if name is None:
-        name = cls.__qualname__
+    name = cls.__qualname__ if name is None else name
     if not isinstance(name, str) or not name.isprintable() or not name:
         raise ArgumentTypeError(f"name must be a printable string of at least one character, not {name!r}")
     taken = by_name.get(name)
@@ -140,16 +142,17 @@ def register(cls: Any = None, name: str | None = None, *, migrate: Migrate | Non
     kind = dataclasses.replace(_kind_of(cls, name), migrate=migrate)
     if taken is not None:
         _remove(taken)  # The class was defined again, as in a notebook.
-    _add(kind)
+    add_type(kind)
     return cls
 
 
 def registered() -> dict[str, tuple[type, Migrate | None]]:
     """Return the registered types and their migrations by name, which all processes of a run must register."""
-    return {name: (kind.type, kind.migrate) for name, kind in by_name.items()}
+    return {name: (kind.type, kind.migrate) for name, kind in by_name.items() if kind.is_own}
 
 
-def _add(kind: RegisteredType) -> None:
+def add_type(kind: RegisteredType) -> None:
+    """Add a type to the tables of writers and readers."""
     head, parts, values = kind.head, kind.parts, kind.values
 
     def write(x: Any, out: Output, depth: int) -> None:
@@ -197,7 +200,8 @@ def _kind_of(cls: type, name: str) -> RegisteredType:
     )
 
 
-def _head(letter: str, name: str, fields: tuple[str, ...]) -> bytes:
+def type_head(letter: str, name: str, fields: tuple[str, ...]) -> bytes:
+    """Return the encoded kind of a type, its name and its fields."""
     out = Output()
     write_items((letter, name, *fields), out, 1)
     packed = b"".join(out)
@@ -212,7 +216,7 @@ def _check_new(cls: type) -> None:
         raise ArgumentTypeError(f"{type_name(cls)} cannot be registered: {error}") from None
 
 
-def _check_attributes(x: Any, names: frozenset[str]) -> None:
+def check_attributes(x: Any, names: frozenset[str]) -> None:
     """Refuse attributes that are not fields, except for values of ``functools.cached_property``."""
     for name in x.__dict__.keys() - names:
         if not isinstance(getattr(type(x), name, None), functools.cached_property):
@@ -228,7 +232,7 @@ def _dataclass_kind(cls: type, name: str) -> RegisteredType:
 
     def values(x: Any) -> Sequence[Any]:
         if has_dict and not x.__dict__.keys() <= names:
-            _check_attributes(x, names)
+            check_attributes(x, names)
         for slot in slots:
             if hasattr(x, slot):
                 raise InvalidDataError(f"has the attribute {slot!r}, not a field of {type_name(cls)}: it would be lost")
@@ -255,7 +259,7 @@ def _dataclass_kind(cls: type, name: str) -> RegisteredType:
     state: Any = None
     if _has_plain_fields(cls, fields):
         state = operator.attrgetter("__dict__") if has_dict and not any(map(_slots, cls.__mro__)) else values
-    return RegisteredType(cls, name, _head("d", name, fields), fields, values, build, default, state)
+    return RegisteredType(cls, name, type_head("d", name, fields), fields, values, build, default, state)
 
 
 def _has_plain_fields(cls: type, fields: tuple[str, ...]) -> bool:
@@ -281,7 +285,7 @@ def _namedtuple_kind(cls: Any, name: str) -> RegisteredType:
         if len(x) != len(fields):
             raise InvalidDataError(f"has {len(x)} items, but {type_name(cls)} has {len(fields)} fields")
         if getattr(x, "__dict__", None):
-            _check_attributes(x, frozenset())
+            check_attributes(x, frozenset())
         return tuple(x)
 
     def build(values: Sequence[Any]) -> Any:
@@ -290,7 +294,7 @@ def _namedtuple_kind(cls: Any, name: str) -> RegisteredType:
     def default(name: str) -> Any:
         return copy.deepcopy(cls._field_defaults[name])
 
-    return RegisteredType(cls, name, _head("n", name, fields), fields, values, build, default, values)
+    return RegisteredType(cls, name, type_head("n", name, fields), fields, values, build, default, values)
 
 
 MODEL_PARTS = ("model_fields_set", "__pydantic_private__")
@@ -312,7 +316,7 @@ def _enum_kind(cls: type[enum.Enum], name: str) -> RegisteredType:
             raise InvalidDataError(f"is an unnamed member of {type_name(cls)}")
         return (text,)
 
-    return RegisteredType(cls, name, _head("e", name, ()), ("name",), values, build)
+    return RegisteredType(cls, name, type_head("e", name, ()), ("name",), values, build)
 
 
 def _member(cls: type[enum.Enum], text: str) -> enum.Enum | None:
@@ -354,7 +358,7 @@ def _model_kind(cls: Any, name: str) -> RegisteredType:
             ) from error
 
     def values(x: Any) -> Sequence[Any]:
-        _check_attributes(x, names)
+        check_attributes(x, names)
         if x.__pydantic_extra__:
             raise InvalidDataError(
                 f"has extra fields, {', '.join(map(repr, x.__pydantic_extra__))}: declare them in {type_name(cls)}"
@@ -393,4 +397,4 @@ def _model_kind(cls: Any, name: str) -> RegisteredType:
         return field.get_default(call_default_factory=True, validated_data={})
 
     parts = (*fields, *MODEL_PARTS)
-    return RegisteredType(cls, name, _head("p", name, fields), parts, values, build, default)
+    return RegisteredType(cls, name, type_head("p", name, fields), parts, values, build, default)

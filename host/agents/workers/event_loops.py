@@ -26,13 +26,11 @@ class AsyncAttempts:
     Parameters
     ----------
     executor : Executor
-    timeout : float or None
-        Seconds of an attempt. One that still runs ``GRACE`` seconds after it was cancelled is abandoned.
+        An attempt that still runs ``GRACE`` seconds after it was cancelled by its timeout is abandoned.
     """
 
-    def __init__(self, executor: Executor, timeout: float | None) -> None:
+    def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._abandon_after = None if timeout is None else timeout + GRACE
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Task, Batch]] = deque()
         self._running: dict[AttemptTask[None], Task] = {}
@@ -60,7 +58,7 @@ class AsyncAttempts:
         if not self.outcomes and not self.emissions.pending:
             self._wakeup = self._loop.create_future()
             try:
-                await _wait_for(self._wakeup, until)
+                await wait_for_future(self._wakeup, until)
             finally:
                 self._wakeup = None
         if self._running:
@@ -81,7 +79,7 @@ class AsyncAttempts:
 
     def _wake(self) -> None:
         if self._wakeup is not None:
-            _set_done(self._wakeup)
+            set_done(self._wakeup)
 
     async def cancel(self) -> None:
         """Cancel the attempts, whose outcomes are dropped, and leave those that have not ended a moment later."""
@@ -98,7 +96,7 @@ class AsyncAttempts:
         self._waiting.clear()
 
     async def _attempt(self, task: Task, batch: Batch) -> None:
-        outcome = await self._executor.execute_async(task, batch, self._abandon_after)
+        outcome = await self._executor.execute_async(task, batch, GRACE)
         self._end(asyncio.current_task(), outcome)
 
     def _end(self, attempt: Any, outcome: Outcome) -> None:
@@ -126,18 +124,18 @@ async def wait_for_descriptor(descriptor: int, until: float | None) -> None:
     """Wait until a descriptor can be read, or until a time on the monotonic clock."""
     loop = asyncio.get_running_loop()
     wakeup = loop.create_future()
-    loop.add_reader(descriptor, _set_done, wakeup)
+    loop.add_reader(descriptor, set_done, wakeup)
     try:
-        await _wait_for(wakeup, until)
+        await wait_for_future(wakeup, until)
     finally:
         loop.remove_reader(descriptor)
 
 
-async def _wait_for(wakeup: asyncio.Future[None], until: float | None) -> None:
+async def wait_for_future(wakeup: asyncio.Future[None], until: float | None) -> None:
     """Wait until a future is done, at most until a time on the monotonic clock."""
     timer = None
     if until is not None:
-        timer = wakeup.get_loop().call_later(max(0.0, until - time.monotonic()), _set_done, wakeup)
+        timer = wakeup.get_loop().call_later(max(0.0, until - time.monotonic()), set_done, wakeup)
     try:
         await wakeup
     finally:
@@ -145,7 +143,8 @@ async def _wait_for(wakeup: asyncio.Future[None], until: float | None) -> None:
             timer.cancel()
 
 
-def _set_done(future: asyncio.Future[None]) -> None:
+def set_done(future: asyncio.Future[None]) -> None:
+    """End the waiting for a future, unless it has ended."""
     if not future.done():
         future.set_result(None)
 

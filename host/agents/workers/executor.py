@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_pregel.errors import AgentError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
@@ -27,9 +27,11 @@ from gpu_pregel.host.agents.records import (
     Outcome,
     Record,
     Task,
+    TaskFields,
     VertexData,
     new_vertex,
 )
+from gpu_pregel.host.agents.workers.error_texts import text_of, trace_of
 from gpu_pregel.host.agents.workers.record_checks import (
     OVERWRITTEN,
     RecordTooLargeError,
@@ -42,15 +44,27 @@ if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.attempt_task import PostponedTimeout
 
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
-_MAX_TEXT, _MAX_NAME = 1 << 16, 200
-"""Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
-_SHORT = 0.001
+_MAX_NAME = 200
+"""Maximum number of characters of the name of an exception's type."""
+SHORT = 0.001
 """Seconds of waiting for observers that timeouts may count."""
 _NO_LIMIT = nullcontext()
 CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
+
+
+class AttemptWatch(Protocol):
+    """Follows an attempt of an ordinary function that may be abandoned."""
+
+    def begin(self, context: Context) -> None:
+        """Take the context before the function is called."""
+
+    def end(self) -> bool:
+        """Note that the function has returned; return whether its outcome is wanted."""
+
+
 _forks: list[None] = []
 """Has one more item in a process that was forked. If a compute function returns there, the process ends: its parent has
 the outcome."""
@@ -73,6 +87,7 @@ class Executor:
         self.vertices: dict[Id, VertexData] = {}
         self.max_concurrency = options.max_concurrency
         self._options = options
+        self._has_vertex_options = options.has_vertex_options
         self._fatal = () if in_worker else (KeyboardInterrupt,)
         self._in_worker = in_worker
         self._staged: dict[Id, Record] = {}
@@ -112,9 +127,15 @@ class Executor:
             )
 
     def execute(
-        self, batch: Batch, emit: Emit, begin: Begin | None = None, beat: Callable[[], object] | None = None
+        self,
+        batch: Batch,
+        emit: Emit,
+        begin: Begin | None = None,
+        beat: Callable[[], object] | None = None,
+        watch: AttemptWatch | None = None,
+        tasks: Iterable[TaskFields] | None = None,
     ) -> None:
-        """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends.
+        """Compute the tasks of a batch of an ordinary function, or ``tasks`` of it; emit the outcome of each.
 
         ``beat()`` is called at heartbeats.
         """
@@ -123,7 +144,8 @@ class Executor:
         options, kept_values, make_context = self._options, self._kept_values, self._make_context
         vertices = self._vertices(batch) if batch.guests else self.vertices
         compute, forks = options.functions[batch.function], len(_forks)
-        for index, fields in enumerate(batch.tasks):
+        has_vertex_options = self._has_vertex_options
+        for index, fields in enumerate(batch.tasks if tasks is None else tasks):
             if begin is not None and begin(index):
                 return
             task = _new_task(fields)
@@ -133,6 +155,10 @@ class Executor:
                 context = make_context(vertices[task.id], task, batch, options, kept_values)
                 if beat is not None:
                     context.on_heartbeat(beat)
+                if watch is not None:
+                    watch.begin(context)
+                if has_vertex_options:
+                    options.check_vertex(task.id, batch.function)
                 result = compute(context)
                 if result is not None:
                     refuse_result(result)
@@ -140,6 +166,8 @@ class Executor:
                 error = raised
             if len(_forks) > forks:
                 os._exit(0)
+            if watch is not None and not watch.end():
+                return
             if error is not None and issubclass(type(error), self._fatal):
                 raise error
             emit(self._outcome(task, context, error))
@@ -148,12 +176,12 @@ class Executor:
         self,
         task: Task,
         batch: Batch,
-        abandon_after: float | None = None,
+        grace: float | None = None,
         beat: Callable[[], object] | None = None,
     ) -> Outcome:
-        """Compute one task of an ``async`` function; abandon it if it still runs after ``abandon_after`` seconds.
+        """Compute one task of an ``async`` function; abandon it if it still runs ``grace`` seconds after its timeout.
 
-        Both this time and the timeout count from the last heartbeat, at which ``beat()`` is called.
+        The timeout counts from the last heartbeat, at which ``beat()`` is called.
         """
         import asyncio
 
@@ -161,31 +189,34 @@ class Executor:
 
         vertex = self._vertices(batch)[task.id]
         context = self._make_context(vertex, task, batch, self._options, self._kept_values)
-        postponed = None
-        if self._options.timeout is not None:
-            postponed = PostponedTimeout(self._options.timeout)
+        postponed, options = None, self._options
+        if self._has_vertex_options:
+            try:
+                options.check_vertex(task.id, batch.function)
+            except AttemptError as invalid:
+                return self._outcome(task, context, invalid)
+        if (seconds := options.timeout_of(task.id)) is not None:
+            postponed = PostponedTimeout(seconds)
             context.on_heartbeat(postponed.beat)
         if beat is not None:
             context.on_heartbeat(beat)
         call = self._call(self._options.functions[batch.function], context, postponed)
-        if postponed is None or abandon_after is None:
+        if postponed is None or seconds is None or grace is None:
             error = await call
         else:
             attempt = AttemptTask(call, asyncio.get_running_loop(), task)
             try:
-                left = abandon_after
+                left = seconds + grace
                 while left > 0 and not attempt.done():
                     await asyncio.wait((attempt,), timeout=left)
-                    left = postponed.last + abandon_after - time.monotonic()
+                    left = postponed.last + seconds + grace - time.monotonic()
             except asyncio.CancelledError:
                 attempt.cancel()
                 await asyncio.wait((attempt,))
                 raise
             if not attempt.done():
-                context.close()
-                seconds = self._options.timeout
                 text = f"took more than {seconds} s, continued after it was cancelled, and was abandoned"
-                return self._outcome(task, context, TimeoutError(text), late=True)
+                return self.abandon(task, context, text)
             error = attempt.result()
         return self._outcome(
             task, context, error, late=error is not None and postponed is not None and postponed.limit.expired()
@@ -198,6 +229,12 @@ class Executor:
         from collections import ChainMap
 
         return ChainMap(batch.guests, self.vertices)
+
+    def abandon(self, task: Task, context: Context | None, text: str) -> Outcome:
+        """Return the outcome of an attempt that goes on after its timeout, and refuse what it still does."""
+        if context is not None:
+            context.close()
+        return self._outcome(task, context, TimeoutError(text), late=True)
 
     def fail(self, task: Task, error: BaseException) -> Outcome:
         """Return the outcome of an attempt that ended without one."""
@@ -235,7 +272,7 @@ class Executor:
     def excuse(self, begun: float) -> None:
         """Let timeouts not count the time since ``begun``, in which an attempt waited for observers."""
         waited = time.monotonic() - begun
-        if waited > _SHORT:
+        if waited > SHORT:
             for timeout in list(self._timeouts):
                 timeout.extend(waited)
 
@@ -273,19 +310,19 @@ class Executor:
         self._kept_values.unstage(task.id)
         if isinstance(unreadable := getattr(context, "unreadable", None), CodecError):
             return Outcome(task.id, task.attempt, "failed", _unreadable(unreadable))
-        return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
+        return Outcome(task.id, task.attempt, "failed", self._failure(task.id, error, late))
 
-    def _failure(self, error: BaseException, late: bool) -> Failure:
+    def _failure(self, vertex: Id, error: BaseException, late: bool) -> Failure:
         """Describe a failure, even if methods of the exception or its type fail."""
         try:
-            return self._describe(error, late)
+            return self._describe(vertex, error, late)
         except self._fatal:
             raise
         except BaseException as second:
             text = f"<no description: {type(second).__name__}>"
             return Failure("exception", type(error).__qualname__[:_MAX_NAME], text, "", False)
 
-    def _describe(self, error: BaseException, late: bool) -> Failure:
+    def _describe(self, vertex: Id, error: BaseException, late: bool) -> Failure:
         kind = "exception"
         if late:
             kind = "timeout"
@@ -295,7 +332,7 @@ class Executor:
             isinstance(error, MemoryError) and self._options.max_memory is not None
         ):
             kind = "limit"
-        is_retryable, not_before = kind != "data" and self._options.retry.matches(error), None
+        is_retryable, not_before = kind != "data" and self._options.retry_of(vertex).matches(error), None
         if isinstance(error, AttemptError):
             is_retryable = error.retryable
             not_before = None if error.retry_after is None else time.time() + error.retry_after
@@ -352,30 +389,3 @@ class Executor:
 
 def _unreadable(error: CodecError) -> Failure:
     return Failure(UNREADABLE, type(error).__qualname__, text_of(error), trace_of(error), False)
-
-
-def text_of(error: BaseException, max_record: int | None = None) -> str:
-    """Return the text of an exception, even if its ``__str__`` fails."""
-    return _clean(lambda: str(error), "text", max_record)
-
-
-def trace_of(error: BaseException, max_record: int | None = None) -> str:
-    """Return the traceback of an exception, even if its ``__str__`` fails."""
-    import traceback
-
-    return _clean(lambda: "".join(traceback.format_exception(error)), "traceback", max_record)
-
-
-def _clean(make: Callable[[], str], what: str, max_record: int | None) -> str:
-    """Return the text that a function returns, as a plain str without surrogates and with its middle cut out."""
-    try:
-        text = str.encode(make(), "utf-8", "backslashreplace").decode()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        text = f"<no {what}: {type(error).__name__}>"
-    limit = _MAX_TEXT if max_record is None else min(max_record, _MAX_TEXT)
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]} ... [{len(text) - 2 * half:,} characters left out] ... {text[len(text) - half :]}"

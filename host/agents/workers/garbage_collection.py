@@ -7,6 +7,8 @@ import threading
 
 _OWN, _USERS = (2_000_000, 20, 100), (20_000, 20, 100)
 """Thresholds for this package alone, whose objects form no cycles, and for threads that run users' code."""
+FEW = 1000
+"""Runs with fewer vertices leave the garbage collector alone."""
 _lock = threading.Lock()
 _depth = 0
 _before = gc.get_threshold()

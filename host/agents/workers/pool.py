@@ -18,6 +18,7 @@ from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess
+from gpu_pregel.host.agents.workers.timeouts import Timeouts
 from gpu_pregel.host.agents.workers.transport import (
     Arrival,
     OutcomeBatch,
@@ -48,7 +49,7 @@ class WorkerPool:
 
     def __init__(self, options: PartitionOptions, count: int) -> None:
         self.partitions = count
-        self._options = options
+        self._options, self._timeouts = options, Timeouts(options)
         self._is_async = {name: options.is_async(name) for name in options.functions}
         self._slots = options.max_concurrency if any(self._is_async.values()) else 1
         self._hello = _hello(options, self._slots, recalls=count > 1)
@@ -93,6 +94,8 @@ class WorkerPool:
         process = self._processes[partition]
         if process.is_finished:
             raise AgentError(f"worker {partition} has ended and was not replaced: {process.finish()}")
+        if self._timeouts.is_function:
+            self._timeouts.note(batch.tasks)
         process.tasks += batch.tasks
         process.outstanding += len(batch.tasks)
         process.is_async = self._is_async[batch.function]
@@ -228,7 +231,7 @@ class WorkerPool:
 
     def _check_deadlines(self) -> float | None:
         """Kill workers that do not start or whose attempts exceed the timeout; return when to check again."""
-        now, timeout = time.monotonic(), self._options.timeout
+        now, shortest = time.monotonic(), self._timeouts.shortest
         times = []
         for process in self._processes:
             if process.is_finished:
@@ -237,11 +240,11 @@ class WorkerPool:
                 times.append(process.channel.touched + _START)
                 if times[-1] <= now:
                     process.kill(f"it was not ready after {_START:.0f} s of silence", spare=True)
-            elif timeout is not None and process.outstanding:
-                times.append(self._check_timeout(process, now, timeout))
+            elif shortest is not None and process.outstanding:
+                times.append(self._check_timeouts(process, now, shortest))
         return min(times, default=None)
 
-    def _check_timeout(self, process: WorkerProcess, now: float, timeout: float) -> float:
+    def _check_timeouts(self, process: WorkerProcess, now: float, shortest: float) -> float:
         if process.is_killed:
             return now + 1.0
         if now < process.next_check:
@@ -250,17 +253,25 @@ class WorkerPool:
         if process.marks.is_emitting:  # while the master was busy, it may have waited for this
             self._receive(process)
             since = process.channel.touched
-        limit = timeout + (_GRACE if process.is_async else 0.0)
+        grace = _GRACE if process.is_async else 0.0
         slots = [(serial, max(begun, since)) for serial, begun in process.marks.running() if begun]
-        process.late = {serial for serial, begun in slots if begun + limit <= now}
+        limits = [(serial, begun, self._limit(process, serial)) for serial, begun in slots]
+        ends = [(serial, begun + seconds + grace) for serial, begun, seconds in limits if seconds is not None]
+        process.late = {serial for serial, end in ends if end <= now}
         if process.late:
-            process.kill(f"an attempt took more than {timeout} s", spare=True)
-        elif not slots and now > process.channel.touched + timeout + _SILENCE:
+            process.kill(f"an attempt took more than {self._limit(process, min(process.late))} s", spare=True)
+        elif not slots and now > process.channel.touched + shortest + _SILENCE:
             self._receive(process)  # it may have answered while the master was busy
             if process.channel.touched <= now:
-                process.kill(f"it started none of its tasks within {timeout + _SILENCE} s", spare=True)
-        process.next_check = min((begun for _, begun in slots), default=now) + limit
+                process.kill(f"it started none of its tasks within {shortest + _SILENCE} s", spare=True)
+        # An attempt that begins now may have the shortest timeout, and so have all that run, if there is only one.
+        process.next_check = min([now + shortest + grace, *(end for _, end in ends)])
         return process.next_check
+
+    def _limit(self, process: WorkerProcess, serial: int) -> float | None:
+        """Return the timeout of an attempt; only that of all vertices if the worker has altered its marks."""
+        number = serial - process.served - 1
+        return self._timeouts.of(process.tasks[number][0] if 0 <= number < len(process.tasks) else b"")
 
     # Deaths.
 
@@ -277,7 +288,7 @@ class WorkerPool:
         if len(late) == 1:
             blamed = []
             vertex, attempt = process.task(late[0])
-            text = f"took more than {self._options.timeout} s; its worker was killed"
+            text = f"took more than {self._timeouts.of(vertex)} s; its worker was killed"
             failure = Failure("timeout", "TimeoutError", text, "", True)
             self._arrivals.append(
                 OutcomeBatch(partition, process.generation, [Outcome(vertex, attempt, "failed", failure)])

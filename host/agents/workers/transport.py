@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.workers.executor import Executor
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts, OwnEventLoop
 
-_SLICE_SECONDS = 0.005
+SLICE_SECONDS = 0.005
 
 
 class OutcomeBatch(NamedTuple):
@@ -139,7 +139,6 @@ class InProcessTransport:
             self._executor.emit_by(Emitter(self._emit, self._wait_for_room))
         self._in_slices = in_slices
         self._begun = 0.0
-        self._timeout = options.timeout
         self._is_closed = False
         self._async_attempts: AsyncAttempts | None = None
         self._own_loop: OwnEventLoop | None = None
@@ -191,7 +190,7 @@ class InProcessTransport:
         if self._async_attempts is None:
             from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts
 
-            self._async_attempts = AsyncAttempts(self._executor, self._timeout)
+            self._async_attempts = AsyncAttempts(self._executor)
         while self._batches:
             batch = self._batches.pop()
             self._async_tasks.update((task[0], (batch, task)) for task in batch.tasks)
@@ -258,7 +257,7 @@ class InProcessTransport:
         outcomes = self._outcomes
         if not outcomes:
             return False
-        return outcomes[-1].status != "completed" or time.monotonic() - self._begun >= _SLICE_SECONDS
+        return outcomes[-1].status != "completed" or time.monotonic() - self._begun >= SLICE_SECONDS
 
     @property
     def blocks(self) -> bool:

@@ -361,8 +361,8 @@ def test_an_unknown_option_is_refused_by_the_function_that_was_called() -> None:
 
 def test_signatures_show_all_options() -> None:
     shown = {name: parameter.default for name, parameter in signature(gp.agents.run).parameters.items()}
-    assert list(shown)[:4] == ["vertices", "compute", "workers", "combiner"]
-    assert (len(shown), shown["max_supersteps"], shown["on_failure"]) == (27, 100, "raise")
+    assert list(shown)[:4] == ["vertices", "compute", "workers", "threads"]
+    assert (len(shown), shown["max_supersteps"], shown["on_failure"]) == (28, 100, "raise")
     assert signature(gp.agents.start).parameters.keys() == signature(gp.agents.arun).parameters.keys() == shown.keys()
     resumed = signature(gp.agents.resume).parameters.keys()
     assert resumed == (shown.keys() - {"vertices"}) | {"answers", "retry_failed", "takeover"}

@@ -16,7 +16,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
-from tests.agents import FEW, ONCE
+from tests.agents import FEW, ON_THREADS, ONCE
 from tests.host.agents.workers.worker_programs import wait_for
 
 pytestmark = pytest.mark.usefixtures("interrupts")
@@ -133,15 +133,16 @@ def test_the_second_interrupt_stops_immediately(workers: int, tmp_path: Path) ->
 @FEW
 def test_an_interrupted_superstep_continues(workers: int, tmp_path: Path) -> None:
     log, cut, goes_on = tmp_path / "log", tmp_path / "cut", tmp_path / "goes on"
+    elsewhere = workers or workers is ON_THREADS
 
     def compute(ctx: Any) -> None:
         with open(log, "a") as file:
             file.write(f"{ctx.vertex_id} {ctx.attempt}\n")
         if ctx.vertex_id == 1 and not cut.exists():
             cut.touch()
-            if not workers:
+            if not elsewhere:
                 raise KeyboardInterrupt
-            while not goes_on.exists():  # a worker continues meanwhile
+            while not goes_on.exists():  # a worker or a thread continues meanwhile
                 time.sleep(0.01)
         ctx.value += 1
         ctx.vote_to_halt()
@@ -151,7 +152,7 @@ def test_an_interrupted_superstep_continues(workers: int, tmp_path: Path) -> Non
         os.kill(os.getpid(), signal.SIGINT)
 
     with gp.agents.start([Vertex(k, 0) for k in range(3)], compute, workers=workers, retry=ONCE) as agents:
-        thread = threading.Thread(target=interrupt if workers else lambda: None)
+        thread = threading.Thread(target=interrupt if elsewhere else lambda: None)
         thread.start()
         with pytest.raises(KeyboardInterrupt):
             agents.step()

@@ -18,6 +18,7 @@ import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.host.agents import agent_run, work_stealing
 from gpu_pregel.host.agents.codec import id_key, place_of_key, places_of_keys
+from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Id, TaskFields, VertexData
 from gpu_pregel.host.agents.workers import pipes
@@ -175,8 +176,8 @@ def test_large_values_of_moved_vertices_are_kept_only_where_they_belong(monkeypa
     """Workers keep large values decoded; a vertex that is computed in turn by several must not see an old one."""
     made: list[LendingTransport] = []
 
-    def make(workers: int, options: PartitionOptions, *, in_slices: bool) -> Any:
-        made.append(LendingTransport(options, workers, 3))
+    def make(options: RunOptions, partition_options: PartitionOptions, *, in_slices: bool) -> Any:
+        made.append(LendingTransport(partition_options, options.workers, 3))
         return made[-1]
 
     def compute(ctx: Any) -> None:
@@ -204,8 +205,8 @@ def _check_random_program(chance: random.Random, seed: int) -> None:
     program = replace(random_program(chance), is_async=False)
     made: list[LendingTransport] = []
 
-    def make(workers: int, options: PartitionOptions, *, in_slices: bool) -> Any:
-        made.append(LendingTransport(options, workers, seed))
+    def make(options: RunOptions, partition_options: PartitionOptions, *, in_slices: bool) -> Any:
+        made.append(LendingTransport(partition_options, options.workers, seed))
         return made[-1]
 
     with patch.object(agent_run, "_transport", make):

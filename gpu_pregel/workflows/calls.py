@@ -1,0 +1,142 @@
+"""Calls of a compiled graph: from the input and the config to a run, and from the run to the output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
+from gpu_pregel.workflows.commands import START, Command, Send
+from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
+from gpu_pregel.workflows.graph_spec import GraphSpec
+from gpu_pregel.workflows.questions import answers_by_task, open_questions
+from gpu_pregel.workflows.schemas import writes_of
+from gpu_pregel.workflows.stored_threads import StoredThread
+from gpu_pregel.workflows.task_messages import INPUT
+
+Config = Mapping[str, Any] | None
+
+
+class Follower(Protocol):
+    """Follows a run, for a stream."""
+
+    def open(self, given: Any, config: Config) -> AgentRun:
+        """Open the run."""
+
+    def after_step(self, agents: AgentRun) -> None:
+        """Take note of a superstep."""
+
+    def at_end(self, agents: AgentRun) -> None:
+        """Take note of the end."""
+
+
+def thread_of(runs: GraphRuns, config: Config) -> StoredThread:
+    """Return the thread that a config names."""
+    store = runs.options.store
+    if store is None:
+        raise ArgumentError("the graph was compiled without a store, which keeps threads: pass compile(store=...)")
+    thread = {} if config is None else configurable_of(config)
+    if thread.get("thread_id") is None:
+        raise ArgumentError('a graph with a store needs config={"configurable": {"thread_id": "..."}}')
+    return StoredThread(store, str(thread["thread_id"]))
+
+
+def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[Any] = ()) -> AgentRun:
+    """Return a run that is ready to step; bad input is refused before anything is stored."""
+    answers, message = read_input(runs.graph, given)
+    if runs.options.store is None:
+        if message is None:
+            raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), None)
+    thread = thread_of(runs, config)
+    checkpoint = configurable_of(config or {}).get("checkpoint_id")
+    if checkpoint is not None:
+        thread.fork_from(str(checkpoint), keep_tasks=message is None)
+    row = thread.current()
+    if row is None:
+        if message is None:
+            raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), thread.name)
+    if message is not None and thread.has_tasks(row):
+        row = thread.drop_tasks(row)
+    agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers))
+    try:
+        if message is not None:
+            agents.send(START, message)
+        elif answers:
+            for vertex, answer in answers_by_task(open_questions(agents._policy.ledger), answers[0]).items():
+                agents.answer(vertex, answer)
+        else:
+            runs.continue_held(agents)
+    except BaseException:
+        agents.__exit__()
+        raise
+    return agents
+
+
+def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the answers to questions, as a tuple of one or none, and the message to the start or None."""
+    if given is None:
+        return (), None
+    goto: list[Any] = []
+    update, keys = given, graph.input.keys
+    if isinstance(given, Command):
+        targets, starts = given.targets, bool(given.targets) or given.update is not None
+        if given.graph is not None:
+            raise ArgumentError("a command to the parent graph can only be returned by a node of a subgraph")
+        if given.resume is not None or not starts:
+            if starts:
+                raise ArgumentError("Command(resume=...) answers a question: call update_state for update and goto")
+            return (given.resume,), None
+        for target in targets:
+            name = target.node if isinstance(target, Send) else target
+            if name not in graph.nodes:
+                raise ArgumentError(f"goto names {name!r}, which is no node: {', '.join(map(repr, graph.nodes))}")
+        goto = [target if isinstance(target, str) else (target.node, target.arg) for target in targets]
+        update, keys = given.update or {}, graph.keys
+    return (), (INPUT, dict(writes_of(update, keys, "the input")), goto)
+
+
+def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
+    """Run to the end, or to a breakpoint."""
+    with agents:
+        with stop_on_interrupt(agents.stop):
+            if runs.has_breakpoints:
+                for _ in runs.steps(agents):
+                    pass
+            else:
+                while agents.step():
+                    pass
+        return runs.conclude(agents, config)
+
+
+async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: Follower | None = None) -> Any:
+    """Open a run, and run to the end on the running event loop; a follower is told of each superstep."""
+    from gpu_pregel.host.agents.async_driver import AsyncDriver
+
+    wanted, waiting = runs.options.interrupt_after, set[str]()
+
+    def start() -> AgentRun:
+        agents = open_run(runs, given, config) if follower is None else follower.open(given, config)
+        waiting.update(runs.waiting(agents) if wanted else ())
+        return agents
+
+    def stops(agents: AgentRun) -> bool:
+        if follower is not None:
+            follower.after_step(agents)
+        is_after = not waiting.isdisjoint(wanted) and agents._policy.ledger is None
+        waiting.clear()
+        waiting.update(runs.waiting(agents) if wanted else ())
+        return is_after or runs.is_before_breakpoint(agents)
+
+    def conclude(agents: AgentRun) -> dict[str, Any]:
+        if follower is not None:
+            follower.after_step(agents)
+            follower.at_end(agents)
+        runs.pause(agents)
+        return runs.conclude(agents, config)
+
+    has_stops = follower is not None or runs.has_breakpoints
+    return await AsyncDriver(runs.base).run(start, True, conclude, stops if has_stops else None)

@@ -1,0 +1,185 @@
+"""``CompiledGraph``: a state graph that can be called, streamed, continued, and asked for its state."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.workflows.calls import finish, finish_on_loop, open_run
+from gpu_pregel.workflows.graph_runs import CompileOptions, GraphRuns
+from gpu_pregel.workflows.graph_spec import GraphSpec
+from gpu_pregel.workflows.node_runner import THREADS
+from gpu_pregel.workflows.streams import Stream, check_modes
+
+if TYPE_CHECKING:
+    from gpu_pregel.workflows.snapshots import StateSnapshot
+
+Config = Mapping[str, Any]
+Modes = str | Sequence[str]
+
+
+class CompiledGraph:
+    """A state graph that runs; made by :meth:`StateGraph.compile`.
+
+    ``config`` is a dict as in LangGraph: ``config["configurable"]["thread_id"]`` names the thread, a series of calls
+    that continue one state and are kept in the store; ``config["configurable"]["checkpoint_id"]`` names one of its
+    states, from which a call goes on instead of the last one; ``config["recursion_limit"]`` limits the supersteps of a
+    call. Nodes find what else is in ``config["configurable"]`` as ``context.config``.
+
+    Attributes
+    ----------
+    graph : GraphSpec
+    """
+
+    def __init__(self, graph: GraphSpec, options: CompileOptions) -> None:
+        self.graph, self.options = graph, options
+        self._runs = GraphRuns(graph, options)
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        return self.options.name
+
+    def __call__(self, given: Any, config: Config | None = None) -> Any:
+        """Run to the end, as :meth:`invoke`."""
+        return self.invoke(given, config)
+
+    def invoke(self, given: Any, config: Config | None = None) -> dict[str, Any]:
+        """Run to the end, or until the run waits for a person.
+
+        Parameters
+        ----------
+        given : mapping, state, Command or None
+            Updates of the state. A thread that has ended continues with them from its last state; tasks that it had not
+            finished are dropped. None continues a run that was stopped, crashed or failed; ``Command(resume=answer)``
+            answers its question. ``Command(update=..., goto=...)`` starts at other nodes.
+        config : mapping, optional
+
+        Returns
+        -------
+        dict
+            The values of the keys of the output. Open questions are under ``"__interrupt__"``, as a list of
+            :class:`Interrupt`.
+
+        Raises
+        ------
+        AgentsFailedError
+            A node failed. With a store, ``invoke(None, config)`` continues once its cause is mended.
+        SuperstepLimitError
+            ``max_supersteps`` was reached.
+        ArgumentError, ArgumentTypeError, CodecError
+            Invalid arguments; raised before any work.
+        """
+        return finish(self._runs, open_run(self._runs, given, config), config)
+
+    async def ainvoke(self, given: Any, config: Config | None = None) -> dict[str, Any]:
+        """Run like :meth:`invoke`, without blocking the event loop, on which ``async`` nodes run."""
+        output: dict[str, Any] = await finish_on_loop(self._runs, given, config)
+        return output
+
+    def stream(
+        self, given: Any, config: Config | None = None, *, stream_mode: Modes = "updates", subgraphs: bool = False
+    ) -> Iterator[Any]:
+        """Run, and yield what happens.
+
+        Parameters
+        ----------
+        given, config
+            As for :meth:`invoke`.
+        stream_mode : str or sequence of str
+            "values" (the state after each superstep), "updates" (those of each node), "messages" (``(token, metadata)``
+            of what nodes emit), "custom" (what nodes write), "tasks" (their starts and ends), "checkpoints" (a snapshot
+            of each superstep), "debug" (the last two). With several, items are ``(mode, item)``.
+        subgraphs : bool
+            Yield what happens in subgraphs, too: items are ``(namespace, item)`` or ``(namespace, mode, item)``.
+
+        Yields
+        ------
+        item
+        """
+        modes = check_modes(stream_mode)
+        stream = Stream(self._runs, modes, single=isinstance(stream_mode, str), subgraphs=subgraphs)
+        return stream.items(given, config)
+
+    def astream(
+        self, given: Any, config: Config | None = None, *, stream_mode: Modes = "updates", subgraphs: bool = False
+    ) -> AsyncIterator[Any]:
+        """Run like :meth:`stream`, without blocking the event loop."""
+        modes = check_modes(stream_mode)
+        stream = Stream(self._runs, modes, single=isinstance(stream_mode, str), subgraphs=subgraphs)
+        return stream.items_on_loop(given, config)
+
+    def batch(
+        self, given: Iterable[Any], config: Config | Sequence[Config] | None = None, *, max_concurrency: int = THREADS
+    ) -> list[dict[str, Any]]:
+        """Run for several inputs side by side, and return the outputs in their order."""
+        inputs = list(given)
+        check_integer("max_concurrency", max_concurrency, 1, 1 << 16)
+        several = config is not None and not isinstance(config, Mapping)
+        configs: list[Any] = list(config) if several else [config] * len(inputs)  # type: ignore[arg-type]
+        if len(configs) != len(inputs):
+            raise ArgumentError(f"batch got {len(inputs)} inputs and {len(configs)} configs: pass one for each, or one")
+        with ThreadPoolExecutor(min(max_concurrency, len(inputs)) or 1, "batch") as pool:
+            return list(pool.map(self.invoke, inputs, configs))
+
+    # The states of threads.
+
+    def get_state(self, config: Config) -> StateSnapshot:
+        """Return the last state of a thread, or the one that ``checkpoint_id`` names.
+
+        Raises
+        ------
+        ArgumentError
+            There is no store, or no such thread or state.
+        """
+        from gpu_pregel.workflows.snapshots import get_state
+
+        return get_state(self._runs, config)
+
+    def get_state_history(
+        self, config: Config, *, limit: int | None = None, before: Config | None = None
+    ) -> Iterator[StateSnapshot]:
+        """Yield the states of a thread, the latest first, through the runs that it was forked from."""
+        from gpu_pregel.workflows.snapshots import get_history
+
+        return get_history(self._runs, config, limit, before)
+
+    def update_state(self, config: Config, values: Any, as_node: str | None = None) -> dict[str, Any]:
+        """Update the state of a thread as if a node had returned the values; the edges of that node are followed.
+
+        Parameters
+        ----------
+        config : mapping
+            With ``checkpoint_id``, the thread continues from that state: what came after it stays in the history of the
+            run that it was.
+        values : mapping, state or None
+        as_node : str, optional
+            Default: the node that ran last, if it was a single one.
+
+        Returns
+        -------
+        dict
+            The config of the new state.
+        """
+        from gpu_pregel.workflows.updates import update_state
+
+        return update_state(self._runs, config, values, as_node)
+
+    # Pictures.
+
+    def draw_mermaid(self) -> str:
+        """Return the graph in the language of Mermaid."""
+        from gpu_pregel.workflows.drawing import draw_mermaid
+
+        return draw_mermaid(self.graph)
+
+    def _repr_html_(self) -> str:
+        from gpu_pregel.workflows.drawing import draw_svg
+
+        return draw_svg(self.graph)
+
+    def __repr__(self) -> str:
+        return f"<CompiledGraph {self.name!r}: {len(self.graph.nodes)} nodes>"

@@ -1,0 +1,248 @@
+"""The runs of a state graph: their options, how they start and go on, what they return."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError, CodecError, SuperstepLimitError
+from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
+from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.stored_options import describe_options
+from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
+from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.superstep.aggregators import Aggregator
+from gpu_pregel.host.superstep.master import ENDED
+from gpu_pregel.workflows.commands import START
+from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
+from gpu_pregel.workflows.key_folds import FirstUpdate
+from gpu_pregel.workflows.node_cache import Cache
+from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
+from gpu_pregel.workflows.node_runner import THREADS, AsyncNodeRunner, NodeRunner
+from gpu_pregel.workflows.questions import open_questions
+from gpu_pregel.workflows.schemas import Schema
+from gpu_pregel.workflows.task_messages import due_tasks
+from gpu_pregel.workflows.tasks import node_of
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.rows import RunRow
+    from gpu_pregel.host.stores.store import Store
+
+ONCE = RetryPolicy(attempts=1)
+INTERRUPT = "__interrupt__"
+"""The key of the open questions in what a run returns."""
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What was passed to ``StateGraph.compile``."""
+
+    store: Store | None
+    workers: int
+    threads: int | None
+    retry: RetryPolicy | None
+    max_supersteps: int
+    interrupt_before: frozenset[str]
+    interrupt_after: frozenset[str]
+    durability: str
+    cache: Cache | None
+    name: str
+
+
+class GraphRuns:
+    """The runs of a graph.
+
+    Parameters
+    ----------
+    graph : GraphSpec
+    options : CompileOptions
+    is_nested : bool
+        Whether the graph is a node of another one, to which its nodes may return commands.
+
+    Attributes
+    ----------
+    base : RunOptions
+        Those that all runs have in common.
+    """
+
+    def __init__(self, graph: GraphSpec, options: CompileOptions, *, is_nested: bool = False) -> None:
+        self.graph, self.options = graph, options
+        check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
+        is_local = options.workers == 0
+        runner = AsyncNodeRunner if graph.is_async else NodeRunner
+        self._runner = runner(graph, {}, options.retry or ONCE, options.store if is_local else None, options.cache)
+        self.base = RunOptions(
+            self._runner,
+            workers=options.workers,
+            threads=0 if options.workers or graph.is_async else options.threads or THREADS,
+            aggregators=_aggregators(graph, is_nested),
+            retry=_retry(graph, options.retry or ONCE),
+            timeout=NodeTimeout(graph.nodes)
+            if any(node.timeout is not None for node in graph.nodes.values())
+            else None,
+            on_missing="create",
+            store=options.store,
+            durability=options.durability,
+            max_supersteps=options.max_supersteps,
+        )
+        describe_options(self.base)  # once for all runs
+        halted = encode_vertex(Vertex(START, halted=True))[1]
+        self._vertices = dict.fromkeys(graph.ids.values(), halted)
+        self._aggregates = {name: encode(one.initial) for name, one in self.base.aggregators_by_name.items()}
+        self._nested: dict[int, GraphRuns] = {}
+
+    def nested(self, store: Store | None) -> GraphRuns:
+        """Return the runs of this graph as a node of another one, whose store they use."""
+        found = self._nested.get(id(store))
+        if found is None:
+            options = copy.copy(self.options)
+            object.__setattr__(options, "store", store)
+            object.__setattr__(options, "workers", 0)
+            found = self._nested[id(store)] = GraphRuns(self.graph, options, is_nested=True)
+        return found
+
+    def run_options(self, config: Mapping[str, Any] | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
+        """Return the options of a call whose first nodes run in superstep ``begun``."""
+        options = copy.copy(self.base)
+        if config is not None and (configurable := configurable_of(config)):
+            options.functions_by_name = {"compute": self._runner.with_config(configurable)}
+        options.max_supersteps = begun + self.limit(config)
+        options.observers = list(observers)
+        return options
+
+    def limit(self, config: Mapping[str, Any] | None) -> int:
+        """Return how many supersteps a call may run."""
+        if config is None or "recursion_limit" not in config:
+            return self.options.max_supersteps
+        return check_integer('config["recursion_limit"]', config["recursion_limit"], 1, 1 << 62)
+
+    # Start and go on.
+
+    def start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
+        """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
+        try:
+            state = self._initial_state(message, options)
+        except CodecError as error:
+            raise CodecError(f"the input: {error}") from None
+        agents = AgentRun(options, begin_state(state, options, run_id=run_id))
+        if self.is_before_breakpoint(agents):
+            self.pause(agents)
+        return agents
+
+    def _initial_state(self, message: Any, options: RunOptions) -> State:
+        graph, update = self.graph, message[1]
+        aggregates, inbox, vertices = dict(self._aggregates), {}, self._vertices.copy()
+        if self.has_start(message):
+            vertices[graph.ids[START]] = encode_vertex(Vertex(START, message))[1]
+        else:
+            for name, value in update.items():
+                fold = graph.folds[name]
+                aggregates[name] = encode(fold.take(fold.key.initial, value), name=name)
+            inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
+            if graph.has_deferred:
+                aggregates[BUSY] = encode(graph.busy_followers[START])
+        return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
+
+    def has_start(self, message: Any) -> bool:
+        """Whether a run begins with a superstep of the start, as the caller or a router chooses the first nodes."""
+        return bool(message[2]) or START in self.graph.branches
+
+    def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
+        """Take up a run in the store."""
+        assert options.store is not None
+        options.override = ("aggregators",)  # keys may have been added or removed since
+        return AgentRun(options, begin_from_store(options.store, row.id, options, takeover=False))
+
+    def continue_held(self, agents: AgentRun) -> None:
+        """Give the failed tasks of a held superstep new attempts."""
+        ledger = agents._policy.ledger
+        if ledger is not None and ledger.with_status("failed"):
+            agents.retry()
+
+    # Step to the end, or to a breakpoint.
+
+    @property
+    def has_breakpoints(self) -> bool:
+        """Whether runs stop before or after some nodes."""
+        return bool(self.options.interrupt_before or self.options.interrupt_after)
+
+    def steps(self, agents: AgentRun) -> Iterator[None]:
+        """Step until the end or a breakpoint; yields after each superstep."""
+        may_continue, is_first = agents.status not in ENDED, True
+        while may_continue and not (self.is_before_breakpoint(agents) and not is_first):
+            before = set(self.waiting(agents)) if self.options.interrupt_after else set()
+            may_continue, is_first = agents.step(), False
+            yield
+            if not before.isdisjoint(self.options.interrupt_after) and agents._policy.ledger is None:
+                break
+        self.pause(agents)
+
+    def pause(self, agents: AgentRun) -> None:
+        """End a run at a breakpoint; it can be continued."""
+        if agents.status == "running":
+            agents._master.end("stopped")
+
+    def waiting(self, agents: AgentRun) -> Iterator[str]:
+        """Yield the nodes of the next superstep."""
+        return map(node_of, due_tasks(self.graph, agents._policy.state, agents._policy._active))
+
+    def is_before_breakpoint(self, agents: AgentRun) -> bool:
+        """Whether a node of the next superstep is one to stop before."""
+        wanted = self.options.interrupt_before
+        return bool(wanted) and agents._policy.ledger is None and not wanted.isdisjoint(self.waiting(agents))
+
+    # Results.
+
+    def conclude(self, agents: AgentRun, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the output of a run that has ended or is held, or raise the error that has its result."""
+        status = agents.status
+        if status == "failed":
+            raise AgentsFailedError(agents.result())
+        if status == "max_supersteps":
+            raise SuperstepLimitError(self.limit(config), agents.result())
+        if agents._master.is_stopping:
+            raise KeyboardInterrupt
+        output = self.values(agents._policy.state.aggregates, self.graph.output)
+        if status == "interrupted":
+            output[INTERRUPT] = [one.interrupt for one in open_questions(agents._policy.ledger)]
+        return output
+
+    def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:
+        """Return the values of the keys of a schema that have one."""
+        return {name: value[0] for name in schema.keys if (value := decode(aggregates[name]))}
+
+
+def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:
+    """Return the retry policy of a run, or of each of its tasks if they differ."""
+    if all(node.retry is None and node.error_handler is None for node in graph.nodes.values()):
+        return default
+    return NodeRetry(graph.nodes, default)
+
+
+def _aggregators(graph: GraphSpec, is_nested: bool) -> dict[str, Aggregator]:
+    aggregators = {
+        name: Aggregator(fold, initial=fold.key.initial, persistent=True) for name, fold in graph.folds.items()
+    }
+    if graph.has_deferred:
+        aggregators[BUSY] = Aggregator("sum", initial=0)
+    if is_nested:
+        aggregators[PARENT] = Aggregator(FirstUpdate(), initial=(), persistent=True)
+    return aggregators
+
+
+def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``config["configurable"]``, checked."""
+    if not isinstance(config, Mapping):
+        raise ArgumentTypeError(
+            f'config must be a dict like {{"configurable": {{"thread_id": "1"}}}}, not {config!r:.200}'
+        )
+    configurable = config.get("configurable") or {}
+    if not isinstance(configurable, Mapping):
+        raise ArgumentTypeError(f'config["configurable"] must be a dict, not {configurable!r:.200}')
+    return dict(configurable)

@@ -1,0 +1,72 @@
+"""The keys of a shared state as aggregates of a run: how the updates of a superstep are folded into each.
+
+An aggregate is a tuple of the key's value, or empty before the first update; a contribution is a tuple of an update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpu_pregel.errors import AgentError, ArgumentError, CodecError
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.combiners import ContributionsError, SuperstepFold
+from gpu_pregel.host.agents.records import Id
+from gpu_pregel.workflows.schemas import Key
+from gpu_pregel.workflows.tasks import writer_order
+
+
+class KeyFold(SuperstepFold):
+    """The fold of a key.
+
+    Updates are taken in the order of their writers: nodes by name, then what was sent by ``Send`` in the order of
+    sending.
+    """
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+
+    def fold(self, before: bytes, contributions: Sequence[tuple[Id, bytes]]) -> bytes:
+        """Return the aggregate after a superstep."""
+        if self.key.reducer is None:
+            if len(contributions) > 1:
+                self._refuse_conflict(contributions)
+            return contributions[0][1]
+        if len(contributions) > 1:
+            contributions = sorted(contributions, key=lambda one: writer_order(decode(one[0])))
+        value, reasons = decode(before), {}
+        for vertex, data in contributions:
+            try:
+                value = self.take(value, decode(data)[0])
+            except Exception as error:
+                text = f"the reducer of key {self.key.name!r} failed: {type(error).__name__}: {error}"
+                reasons[vertex] = AgentError(text).with_traceback(error.__traceback__)
+        if reasons:
+            raise ContributionsError(reasons)
+        try:
+            return encode(value, name=f"the value of key {self.key.name!r}")
+        except CodecError as error:
+            raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error)) from None
+
+    def _refuse_conflict(self, contributions: Sequence[tuple[Id, bytes]]) -> None:
+        writers = sorted({decode(vertex) for vertex, _ in contributions}, key=writer_order)
+        names = " and ".join(repr(vertex) for vertex in writers)
+        how = "in the same superstep" if len(writers) > 1 else "twice"
+        error = ArgumentError(
+            f"{names} wrote key {self.key.name!r} {how}, and it has no reducer: declare one, as in "
+            f"Annotated[list, append], or write it once"
+        )
+        raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error))
+
+    def take(self, before: tuple[Any, ...], update: Any) -> tuple[Any, ...]:
+        """Return the aggregate after one update."""
+        reducer = self.key.reducer
+        return (update,) if reducer is None or not before else (reducer(before[0], update),)
+
+
+class FirstUpdate(SuperstepFold):
+    """The fold of an aggregate that keeps the first contribution."""
+
+    def fold(self, before: bytes, contributions: Sequence[tuple[Id, bytes]]) -> bytes:
+        """Return the first contribution, or what was there before."""
+        return before if decode(before) else contributions[0][1]

@@ -1,0 +1,399 @@
+"""The compute function of a state graph with a shared state: gives nodes their input and takes their output.
+
+Messages to a node are None (an edge), the name of a source (of a join), ``[input]`` (of ``Send``) or a tuple whose
+first item says what the caller asks: ``("input", update, goto)`` at the start, ``("update", values)`` in place of a
+node's output, and ``("drop",)``, which drops a task that waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from copy import copy
+from functools import cache, partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
+from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
+from gpu_pregel.workflows.commands import END, START, Command, Send
+from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
+from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
+from gpu_pregel.workflows.node_context import CURRENT, NodeContext
+from gpu_pregel.workflows.schemas import Schema, Writes
+from gpu_pregel.workflows.task_messages import (
+    DROP,
+    IDLE,
+    INPUT,
+    UPDATE,
+    ParentCommand,
+    Target,
+    arrived,
+    checked_targets,
+    destinations,
+    is_due,
+    is_triggered,
+    read_output,
+)
+from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.agents.context import Context
+    from gpu_pregel.host.stores.store import Store
+
+THREADS = 32
+"""Maximum number of ordinary functions that run side by side."""
+
+
+class Call(NamedTuple):
+    """A call of a user's function, which a runner makes for a task."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    is_async: bool
+
+
+Calls = Generator[Call, Any, None]
+"""A task, which yields the calls that it needs and is sent their results."""
+
+
+class NodeRunner:
+    """Computes the tasks of a graph whose functions are all ordinary ones.
+
+    Parameters
+    ----------
+    graph : GraphSpec
+    config : mapping
+    retry : RetryPolicy
+        Of nodes without their own.
+    store : Store, optional
+        That of nodes that are graphs.
+    cache : Cache, optional
+    """
+
+    def __init__(
+        self,
+        graph: GraphSpec,
+        config: Mapping[str, Any],
+        retry: RetryPolicy,
+        store: Store | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        self._graph, self._config, self._retry, self._store = graph, config, retry, store
+        self._cache = LatestOutputs() if cache is None else cache
+        self._values: dict[str, tuple[bytes, Any]] = {}
+        """The last value of each key that cannot be modified, with its encoding."""
+
+    def with_config(self, config: Mapping[str, Any]) -> Self:
+        """Return a runner with another configuration."""
+        other = copy(self)
+        other._config = config
+        return other
+
+    def __call__(self, context: Context) -> None:
+        """Compute a task."""
+        token = CURRENT.set(NodeContext(context, self._config, self._store))
+        try:
+            simple = self._simple(context)
+            if simple is not None:  # the usual case, in half the time
+                node, given = simple
+                context.vote_to_halt()
+                output = node.function(given, CURRENT.get()) if node.takes_context else node.function(given)
+                self._end(context, node.name, *read_output(node.name, output, self._graph))
+                return
+            calls = self._calls(context)
+            function, arguments, _ = next(calls)
+            while True:
+                try:
+                    result = function(*arguments)
+                except Exception as error:
+                    function, arguments, _ = calls.throw(error)
+                else:
+                    function, arguments, _ = calls.send(result)
+        except StopIteration:
+            return
+        except ParentCommand as left:
+            self._leave(context, left.command)
+        finally:
+            CURRENT.reset(token)
+
+    def _simple(self, context: Context) -> tuple[NodeSpec, Any] | None:
+        """Return the node and its input if nothing but the node has to be called."""
+        graph = self._graph
+        node = graph.simple.get(encoded_id(context))
+        if node is not None:
+            if is_triggered(context):
+                return node, node.schema.make(self._read(context, node.schema.keys))
+        elif len(context.encoded_messages) == 1:
+            vertex: str = context.vertex_id
+            node = graph.simple.get(graph.ids.get(node_of(vertex), b""))
+            if node is not None and is_sent(vertex) and type(message := context.messages[0]) is list:
+                return node, message[0]
+        return None
+
+    def _calls(self, context: Context) -> Calls:
+        """Compute a task, as far as it is not the user's functions that do it."""
+        task = yield from self._begin(context)
+        if task is None:
+            return
+        node, given = task
+        kept = None if node.cache is None else cache_key(node.name, node.cache, given)
+        if kept is not None and (output := find_output(self._cache, kept)) is not None:
+            yield from self._follow(context, node.name, *output)
+            return
+        arguments = (given, CURRENT.get()) if node.takes_context else (given,)
+        try:
+            self._check_attempt(node, context)
+            output = yield Call(node.function, arguments, node.is_async)
+        except Exception as error:
+            if not self._is_final(node, context, error):
+                raise
+            assert node.error_handler is not None
+            output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
+        if node.is_graph and type(output) is dict:
+            output = {name: value for name, value in output.items() if name in self._graph.keys}
+        writes, targets = read_output(node.name, output, self._graph)
+        if kept is not None and node.cache is not None:
+            keep_output(self._cache, kept, node.cache, writes, targets)
+        yield from self._follow(context, node.name, writes, targets)
+
+    def _check_attempt(self, node: NodeSpec, context: Context) -> None:
+        """Raise in the attempt that is left for an error handler, as the last one did not end by an exception."""
+        if node.error_handler is not None and context.attempt > (node.retry or self._retry).attempts:
+            raise TimeoutError("the last attempt exceeded its timeout, or its worker died")
+
+    def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
+        """Whether an error handler takes this error, because the node is not tried again."""
+        if node.error_handler is None:
+            return False
+        retry = node.retry or self._retry
+        return context.attempt >= retry.attempts or not retry.matches(error)
+
+    # Before the node.
+
+    def _begin(self, context: Context) -> Generator[Call, Any, tuple[NodeSpec, Any] | None]:
+        """Return the node to run and its input, or None if the task has nothing to run now."""
+        context.vote_to_halt()
+        node = self._graph.triggered.get(encoded_id(context))
+        if node is not None and is_triggered(context):
+            return node, node.schema.make(self._read(context, node.schema.keys))
+        vertex, messages = context.vertex_id, context.messages
+        if any(type(message) is tuple and message[0] in (UPDATE, DROP) for message in messages):
+            yield from self._obey(context, vertex, messages)
+            return None
+        if vertex == START:
+            yield from self._enter(context)
+            return None
+        node = self._graph.nodes.get(node_of(vertex))
+        if node is None:
+            raise AgentError(
+                f"the run has a task of node {node_of(vertex)!r}, which the graph does not have: add the node again"
+            )
+        sent = is_sent(vertex)
+        if not sent and node.name in self._graph.joins and not self._is_due(context, node.name):
+            context.contribute(IDLE, None)
+            return None
+        if node.defer and context.aggregated(BUSY):
+            self._send_again(context, vertex, messages if sent else [None])
+            return None
+        if sent:
+            return node, messages[0][0]
+        self._clear_joins(context, node.name)
+        return node, node.schema.make(self._read(context, node.schema.keys))
+
+    def _enter(self, context: Context) -> Calls:
+        """Apply the caller's input: the task of the start."""
+        given = [*([context.value] if context.superstep == 0 else []), *context.messages]
+        context.value = None
+        for kind, update, goto in given:
+            assert kind == INPUT
+            targets = [one if isinstance(one, str) else Send(*one) for one in goto]
+            if targets:
+                self._end(context, START, list(update.items()), targets, follow=False)
+            else:
+                yield from self._follow(context, START, list(update.items()), [])
+
+    def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:
+        """Do what the caller asks of a task instead of running its node.
+
+        Which sources of joins have ended is noted all the same. Complete joins and deferred nodes still wait, unless
+        the caller takes the place of their node.
+        """
+        others = [message for message in messages if type(message) is not tuple]
+        has_joins = vertex in self._graph.joins
+        if has_joins:
+            context.value = arrived(self._graph, vertex, context.value, others)
+        for message in messages:
+            if type(message) is tuple and message[0] == UPDATE:
+                if has_joins:
+                    self._clear_joins(context, vertex)
+                yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
+                return
+        node = self._graph.nodes.get(vertex)
+        again: list[Any] = [None] if node is not None and node.defer and None in others else []
+        if has_joins:
+            ended = zip(context.value, self._graph.joins[vertex], strict=True)
+            again += [min(sources) for one, sources in ended if set(one) == sources]
+        self._send_again(context, vertex, again)
+
+    def _send_again(self, context: Context, vertex: Any, messages: list[Any]) -> None:
+        """Let a task wait for the next superstep."""
+        for message in messages:
+            context.send(vertex, message)
+        if messages and self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
+            context.aggregate(BUSY, len(messages))
+        context.contribute(IDLE, None)
+
+    def _is_due(self, context: Context, name: str) -> bool:
+        """Note which sources of joins have ended; return whether the node runs now."""
+        context.value, messages = arrived(self._graph, name, context.value, context.messages), context.messages
+        return is_due(self._graph, name, context.value, messages)
+
+    def _clear_joins(self, context: Context, name: str) -> None:
+        """Let complete joins wait for all their sources again."""
+        joins = self._graph.joins.get(name)
+        if joins is not None:
+            ended = zip(context.value, joins, strict=True)
+            context.value = [[] if set(one) == sources else one for one, sources in ended]
+
+    def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
+        """Return the state, as the last superstep left it."""
+        aggregates, values, state = encoded_aggregates(context), self._values, {}
+        for name in keys:
+            data = aggregates[name]
+            known = values.get(name)
+            if known is not None and known[0] is data:
+                state[name] = known[1]
+            elif value := decode(data, name=f"the value of key {name!r}"):
+                state[name] = value[0]
+                if type(value[0]) in IMMUTABLE_TYPES:
+                    values[name] = data, value[0]
+        return state
+
+    # After the node.
+
+    def _follow(self, context: Context, name: str, writes: Writes, targets: list[Target]) -> Calls:
+        """Ask the routers of a node, then end its task."""
+        if name in self._graph.branches:
+            targets = targets + (yield from self._route(context, name, writes))
+        self._end(context, name, writes, targets)
+
+    def _end(self, context: Context, name: str, writes: Writes, targets: list[Target], follow: bool = True) -> None:
+        """Write the updates of a task and start the tasks that follow."""
+        graph = self._graph
+        for key, update in writes:
+            context.contribute(key, (update,))
+        if targets:
+            self._start(context, name, targets)
+        if follow:
+            for target, message in graph.followers.get(name, ()):
+                send_encoded(context, target, message)
+            if graph.has_deferred:
+                context.aggregate(BUSY, graph.busy_followers[name])
+
+    def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
+        """Return where the conditional edges of a node lead."""
+        found: list[Target] = []
+        for router in self._graph.branches[name]:
+            state = self._fresh(context, writes, router.schema or self._graph.schema)
+            arguments = (state, CURRENT.get()) if router.takes_context else (state,)
+            try:
+                result = yield Call(router.function, arguments, router.is_async)
+            except Exception as error:
+                raise noted(error, f"raised by the router {router.name!r} of node {name!r}") from None
+            found += destinations(name, router, result)
+        return found
+
+    def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
+        """Return the state with the updates of the task itself, for its routers."""
+        graph = self._graph
+        values = {key: context.aggregated(key) for key in schema.keys}
+        for key, update in writes:
+            if key in values:
+                values[key] = graph.folds[key].take(values[key], update)
+        return schema.make({key: value[0] for key, value in values.items() if value})
+
+    def _start(self, context: Context, name: str, targets: list[Target]) -> None:
+        """Start the tasks that a router or a command has chosen."""
+        graph, sent = self._graph, 0
+        for target in targets:
+            if target == END:
+                continue
+            node = target if isinstance(target, str) else target.node
+            self._check(name, node)
+            if isinstance(target, str):
+                send_encoded(context, graph.ids[target], TRIGGER)
+            else:
+                context.send(sent_task(node, context.vertex_id, sent), [target.arg])
+                sent += 1
+            if graph.has_deferred and not graph.nodes[node].defer:
+                context.aggregate(BUSY, 1)
+
+    def _leave(self, context: Context, command: Command) -> None:
+        """Record a command to the graph of which this one is a node."""
+        name = node_of(context.vertex_id)
+        if PARENT not in encoded_aggregates(context):
+            raise ArgumentError(
+                f"node {name!r} returned a command to the parent graph, but its graph is no node of another one"
+            )
+        update = {} if command.update is None else command.update
+        if not isinstance(update, Mapping):
+            raise ArgumentTypeError(
+                f"the update for the parent graph of node {name!r} must be a dict, not {update!r:.200}"
+            )
+        goto = [one if isinstance(one, str) else (one.node, one.arg) for one in checked_targets(name, command)]
+        context.contribute(PARENT, ((dict(update), goto),))
+
+    def _check(self, name: str, target: str) -> None:
+        if target not in self._graph.nodes:
+            nodes = ", ".join(map(repr, self._graph.nodes))
+            raise ArgumentError(f"node {name!r} goes to {target!r}, which is no node of the graph: {nodes}")
+
+
+class AsyncNodeRunner(NodeRunner):
+    """Computes the tasks of a graph some of whose functions are coroutine functions; the others run on threads."""
+
+    async def __call__(self, context: Context) -> None:  # type: ignore[override]
+        """Compute a task."""
+        calls = self._calls(context)
+        token = CURRENT.set(NodeContext(context, self._config, self._store))
+        try:
+            call = next(calls)
+            while True:
+                try:
+                    result = await self._call(call)
+                except Exception as error:
+                    call = calls.throw(error)
+                else:
+                    call = calls.send(result)
+        except StopIteration:
+            return
+        except ParentCommand as left:
+            self._leave(context, left.command)
+        finally:
+            CURRENT.reset(token)
+
+    @staticmethod
+    async def _call(call: Call) -> Any:
+        function, arguments, is_async = call
+        if is_async:
+            return await function(*arguments)
+        run = partial(copy_context().run, function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(threads(), run)
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """Return the threads of this process for ordinary functions beside coroutine functions."""
+    return ThreadPoolExecutor(THREADS, "node")
+
+
+def noted(error: Exception, note: str) -> Exception:
+    """Return an exception with a note where it was raised."""
+    error.add_note(note)
+    return error

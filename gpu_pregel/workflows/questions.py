@@ -1,0 +1,77 @@
+"""The open questions of a run: what its tasks, and those of graphs that are its nodes, wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.ledger import Ledger
+from gpu_pregel.workflows.commands import Interrupt
+from gpu_pregel.workflows.tasks import node_of
+
+_NESTED = "__nested__"
+
+
+class OpenQuestion(NamedTuple):
+    """An open question.
+
+    Attributes
+    ----------
+    vertex : str
+        The task that asks.
+    nested : str or None
+        The id of the question in the run of a graph that is the task's node.
+    interrupt : Interrupt
+    """
+
+    vertex: str
+    nested: str | None
+    interrupt: Interrupt
+
+
+def pack_nested(questions: Iterable[OpenQuestion]) -> Any:
+    """Return the open questions of a nested run as one payload."""
+    return (_NESTED, [(one.interrupt.id, one.interrupt.node, one.interrupt.value) for one in questions])
+
+
+def open_questions(ledger: Ledger | None) -> list[OpenQuestion]:
+    """Return the open questions of a held superstep, in the order of tasks."""
+    found: list[OpenQuestion] = []
+    for encoded, payload in ({} if ledger is None else ledger.interrupts()).items():
+        assert ledger is not None
+        vertex, asked = decode(encoded), decode(payload)
+        if isinstance(asked, tuple) and asked[:1] == (_NESTED,):
+            for nested, node, value in asked[1]:
+                name = f"{ledger.step}:{vertex}|{nested}"
+                found.append(OpenQuestion(vertex, nested, Interrupt(value, name, f"{node_of(vertex)}|{node}")))
+        else:
+            name = f"{ledger.step}:{vertex}:{ledger.entry(encoded).asked}"
+            found.append(OpenQuestion(vertex, None, Interrupt(asked, name, node_of(vertex))))
+    return found
+
+
+def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any]:
+    """Return the answer to each task, given one answer, or a dict from ids of questions to answers."""
+    if not questions:
+        raise ArgumentError("the thread waits for no answer: its run has no open question")
+    by_id = {one.interrupt.id: one for one in questions}
+    if isinstance(answer, dict) and answer and answer.keys() <= by_id.keys():
+        given = answer
+    elif len(questions) == 1:
+        given = {questions[0].interrupt.id: answer}
+    else:
+        raise ArgumentError(
+            f"several questions are open: pass Command(resume={{id: answer}}) with some of the ids "
+            f"{', '.join(map(repr, by_id))}"
+        )
+    answers: dict[str, Any] = {}
+    for name, one in given.items():
+        encode(one, name="the answer")
+        question = by_id[name]
+        if question.nested is None:
+            answers[question.vertex] = one
+        else:
+            answers.setdefault(question.vertex, {})[question.nested] = one
+    return answers

@@ -1,0 +1,169 @@
+"""The states of threads: the last one, the one of a checkpoint, and the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.agents.codec import id_key
+from gpu_pregel.host.agents.recovery import RecoveredRun, read_run
+from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.workflows.calls import thread_of
+from gpu_pregel.workflows.commands import Interrupt
+from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
+from gpu_pregel.workflows.graph_spec import GraphSpec
+from gpu_pregel.workflows.questions import open_questions
+from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
+from gpu_pregel.workflows.task_messages import due_tasks
+from gpu_pregel.workflows.tasks import node_of
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.rows import CommitRow
+
+
+@dataclass(frozen=True)
+class TaskSnapshot:
+    """A task of the next superstep.
+
+    Attributes
+    ----------
+    name : str
+        The node.
+    id : str
+        The node, and the place of a task that was sent.
+    error : str or None
+        Why its last attempt failed.
+    interrupts : tuple of Interrupt
+        The question that it waits for.
+    """
+
+    name: str
+    id: str
+    error: str | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+@dataclass(frozen=True)
+class StateSnapshot:
+    """The state of a thread after a superstep.
+
+    Attributes
+    ----------
+    values : dict
+    next : tuple of str
+        The nodes of the next superstep.
+    config : dict
+        Names this state.
+    metadata : dict
+        "superstep", "status" and "run".
+    created_at : str or None
+    parent_config : dict or None
+        The state before.
+    tasks : tuple of TaskSnapshot
+        Of the next superstep.
+    interrupts : tuple of Interrupt
+        The open questions of these tasks.
+    """
+
+    values: dict[str, Any]
+    next: tuple[str, ...]
+    config: dict[str, Any]
+    metadata: dict[str, Any]
+    created_at: str | None
+    parent_config: dict[str, Any] | None
+    tasks: tuple[TaskSnapshot, ...]
+    interrupts: tuple[Interrupt, ...] = field(default=())
+
+
+def get_state(runs: GraphRuns, config: Mapping[str, Any]) -> StateSnapshot:
+    """Return the last state of a thread, or the one that the config names."""
+    thread = thread_of(runs, config)
+    wanted = configurable_of(config).get("checkpoint_id")
+    if wanted is not None:
+        run, superstep = thread.find(str(wanted))
+        commits = {row.step: row for row in thread.store.history(run)}
+        return _snapshot(runs, thread, run, superstep, commits, is_last=False)
+    row = thread.current()
+    if row is None:
+        raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
+    commits = {one.step: one for one in thread.store.history(row.id)}
+    return _snapshot(runs, thread, row.id, row.head, commits, is_last=True)
+
+
+def get_history(
+    runs: GraphRuns, config: Mapping[str, Any], limit: int | None, before: Mapping[str, Any] | None
+) -> Iterator[StateSnapshot]:
+    """Yield the states of a thread, the latest first."""
+    thread = thread_of(runs, config)
+    if limit is not None:
+        check_integer("limit", limit, 0, 1 << 62)
+    row = thread.current()
+    if row is None:
+        raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
+    start = None if before is None else configurable_of(before).get("checkpoint_id")
+    return _history(runs, thread, row.id, limit, None if start is None else thread.find(str(start)))
+
+
+def _history(
+    runs: GraphRuns, thread: StoredThread, run: str, limit: int | None, before: tuple[str, int] | None
+) -> Iterator[StateSnapshot]:
+    head: int | None = None
+    is_last, is_past = True, before is None
+    while limit is None or limit > 0:
+        row = thread.store.run(run)
+        commits = {one.step: one for one in thread.store.history(run)}
+        first = -1 if row.parent is None else row.parent[1]
+        for superstep in sorted((step for step in {*commits, first} if head is None or step <= head), reverse=True):
+            if is_past:
+                yield _snapshot(runs, thread, run, superstep, commits, is_last=is_last and superstep == row.head)
+                limit = None if limit is None else limit - 1
+                if limit == 0:
+                    return
+            is_past = is_past or (run, superstep) == before
+        if row.parent is None:
+            return
+        (run, head), is_last = row.parent, False
+
+
+def _snapshot(
+    runs: GraphRuns, thread: StoredThread, run: str, superstep: int, commits: Mapping[int, CommitRow], *, is_last: bool
+) -> StateSnapshot:
+    found = read_run(thread.store, run, None if is_last else superstep)
+    tasks, commit, forked = _tasks(runs.graph, found), commits.get(superstep), thread.store.run(run).parent
+    steps = [step for step in (*commits, -1 if forked is None else forked[1]) if step < superstep]
+    parent = (run, max(steps)) if steps else forked
+    return StateSnapshot(
+        values=runs.values(found.state.aggregates, runs.graph.output),
+        next=tuple(dict.fromkeys(task.name for task in tasks)),
+        config=_config(thread, run, superstep),
+        metadata={"superstep": superstep, "status": found.status, "run": run},
+        created_at=None if commit is None else datetime.fromtimestamp(commit.time, UTC).isoformat(),
+        parent_config=None if parent is None else _config(thread, *parent),
+        tasks=tasks,
+        interrupts=tuple(question for task in tasks for question in task.interrupts),
+    )
+
+
+def _config(thread: StoredThread, run: str, superstep: int) -> dict[str, Any]:
+    return {"configurable": {"thread_id": thread.name, "checkpoint_id": checkpoint_id(run, superstep)}}
+
+
+def _tasks(graph: GraphSpec, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
+    """Return the tasks of the next superstep, in order."""
+    state, ledger = found.state, found.ledger()
+    active = {*state.inbox, *(name for name, one in state.vertices.items() if not one.halted)}
+    questions = open_questions(ledger)
+    tasks = []
+    for vertex in due_tasks(graph, state, active):
+        encoded, error = id_key(vertex), None
+        if encoded in ledger.records:
+            continue
+        entry = ledger.find_entry(encoded)
+        if entry is not None and entry.status == "failed" and entry.failure is not None:
+            error = f"{entry.failure.type}: {entry.failure.text}"
+        asked = tuple(one.interrupt for one in questions if one.vertex == vertex)
+        tasks.append(TaskSnapshot(node_of(vertex), vertex, error, asked))
+    return tuple(tasks)

@@ -1,0 +1,386 @@
+"""``StateGraph``: nodes that read and update a shared state, and the edges between them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, get_type_hints
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.partition_options import is_async
+from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
+from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.compiled_graph import CompiledGraph
+from gpu_pregel.workflows.graph_checks import check_graph
+from gpu_pregel.workflows.graph_runs import CompileOptions
+from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
+from gpu_pregel.workflows.node_cache import Cache, CachePolicy
+from gpu_pregel.workflows.schemas import Key, Schema
+from gpu_pregel.workflows.subgraphs import Subgraph, as_node
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.store import Store
+
+Node = Callable[..., Any]
+
+
+class StateGraph:
+    """A graph of nodes, functions that read a shared state and return updates of it.
+
+    Nodes run in supersteps: those that the edges of the last superstep lead to run side by side, each with the state
+    that the last superstep left; their updates are applied together.
+
+    Parameters
+    ----------
+    state : type
+        A TypedDict, dataclass or pydantic model. ``Annotated[list, append]`` gives a key a reducer, a function of (old,
+        update); a key without one may be written once in a superstep.
+    input, output : type, optional
+        The keys that callers pass and get. Default: all.
+
+    Examples
+    --------
+    >>> from typing import Annotated, TypedDict
+    >>> from gpu_pregel.workflows import END, START, StateGraph, append
+    >>> class State(TypedDict):
+    ...     text: str
+    ...     notes: Annotated[list, append]
+    >>> graph = StateGraph(State)
+    >>> graph = graph.add_node("shout", lambda state: {"text": state["text"].upper(), "notes": "shouted"})
+    >>> graph = graph.add_node("greet", lambda state: {"text": f"Hello, {state['text']}!", "notes": "greeted"})
+    >>> graph = graph.add_edge(START, "shout").add_edge("shout", "greet").add_edge("greet", END)
+    >>> graph.compile().invoke({"text": "world"})
+    {'text': 'Hello, WORLD!', 'notes': ['shouted', 'greeted']}
+    """
+
+    def __init__(self, state: type, *, input: type | None = None, output: type | None = None) -> None:
+        self._schemas: dict[Any, Schema] = {}
+        self._keys: dict[str, Key] = {}
+        self.schema = self._schema(state)
+        self.input = self.schema if input is None else self._schema(input)
+        self.output = self.schema if output is None else self._schema(output)
+        self.nodes: dict[str, NodeSpec] = {}
+        self.edges: dict[str, dict[str, None]] = {}
+        self.joins: dict[str, list[frozenset[str]]] = {}
+        self.branches: dict[str, list[Router]] = {}
+        self._may_go_anywhere = False
+        """Whether nodes may go to others that they have not declared, as in LangGraph."""
+
+    def _schema(self, cls: Any) -> Schema:
+        """Return the schema of a class, whose keys become keys of the state."""
+        if cls not in self._schemas:
+            schema = self._schemas[cls] = Schema(cls)
+            for name, key in schema.keys.items():
+                known = self._keys.setdefault(name, key)
+                if known.reducer is None and key.reducer is not None:
+                    self._keys[name] = key
+                elif key.reducer is not None and known.reducer is not key.reducer:
+                    raise ArgumentError(f"{name!r} has two reducers, one of them in {cls.__name__}: use the same one")
+        return self._schemas[cls]
+
+    def add_node(
+        self,
+        node: str | Node,
+        function: Node | None = None,
+        *,
+        input: type | None = None,
+        retry: RetryPolicy | None = None,
+        timeout: float | None = None,
+        error_handler: Callable[[Any, Exception], Any] | None = None,
+        cache: CachePolicy | None = None,
+        defer: bool = False,
+        destinations: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Add a node.
+
+        Parameters
+        ----------
+        node : str or callable
+            The name, or the function, whose name is taken.
+        function : callable
+            ``function(state)`` or ``function(state, context)``, an ordinary or ``async`` function, with a
+            :class:`NodeContext`. It returns a dict of updates, a state, a :class:`Command`, a list of these, or None.
+            Or a :class:`CompiledGraph` that was compiled without a store: it takes the keys that it has in common with
+            this graph, and its output is the update.
+        input : type, optional
+            Class of the state that the function takes. Default: the annotation of its first parameter if that is such a
+            class, otherwise that of the graph.
+        retry : RetryPolicy, optional
+            How often the function is tried. Default: that of ``compile``.
+        timeout : float, optional
+            Maximum seconds of an attempt, or since its last heartbeat.
+        error_handler : callable, optional
+            ``error_handler(state, error)`` is called when the last attempt has raised, and returns what the node would.
+        cache : CachePolicy, optional
+            Use its outputs again for the same input.
+        defer : bool, default False
+            Run the node only when no other node is left to run.
+        destinations : sequence of str
+            Where the node may go by ``Command(goto=...)``: checked, and shown in pictures.
+        metadata : mapping, optional
+
+        Returns
+        -------
+        StateGraph
+            This graph.
+        """
+        if not isinstance(node, str):
+            function, node = node, _name_of(node)
+        self._check_name(node)
+        if isinstance(function, CompiledGraph):
+            function = as_node(function, node)
+        if not callable(function):
+            raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
+        takes_context = _takes_context(function, f"node {node!r}")
+        if retry is not None and not isinstance(retry, RetryPolicy):
+            raise ArgumentTypeError(f"retry of node {node!r} must be a RetryPolicy, not {retry!r:.200}")
+        if error_handler is not None and not callable(error_handler):
+            raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
+        if cache is not None and not isinstance(cache, CachePolicy):
+            raise ArgumentTypeError(f"cache of node {node!r} must be a CachePolicy, not {cache!r:.200}")
+        if isinstance(destinations, str):
+            raise ArgumentTypeError(f"destinations of node {node!r} must be a sequence of names, not a string")
+        self.nodes[node] = NodeSpec(
+            name=node,
+            function=function,
+            schema=self._schema(input) if input is not None else self._input_of(function),
+            takes_context=takes_context,
+            is_async=is_async(function),
+            is_graph=isinstance(function, Subgraph),
+            retry=retry,
+            timeout=None if timeout is None else check_seconds(f"timeout of node {node!r}", timeout),
+            error_handler=error_handler,
+            cache=cache,
+            defer=check_flag("defer", defer),
+            destinations=tuple(destinations),
+            metadata=dict(metadata or {}),
+        )
+        return self
+
+    def _check_name(self, name: str) -> None:
+        if name in self.nodes:
+            raise ArgumentError(f"there is a node {name!r} already: choose another name")
+        if not name or name in (START, END):
+            raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
+        if ":" in name:
+            raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
+        if name in self._keys:
+            raise ArgumentError(f"{name!r} is a key of the state: choose another name for the node")
+
+    def _input_of(self, function: Node) -> Schema:
+        """Return the schema of a function's first parameter, or that of the graph."""
+        target = function.func if isinstance(function, partial) else function
+        target = target if inspect.isroutine(target) else type(target).__call__
+        try:
+            hints = get_type_hints(target)
+            names = list(inspect.signature(function).parameters)
+        except (NameError, TypeError, ValueError):
+            return self.schema
+        hint = hints.get(names[0]) if names else None
+        if hint is None or hint is self.schema.cls:
+            return self.schema
+        try:
+            return self._schema(hint)
+        except ArgumentTypeError:
+            return self.schema
+
+    def add_edge(self, source: str | Sequence[str], target: str) -> Self:
+        """Run a node after another one has ended or, given a list of sources, once all of them have.
+
+        Returns
+        -------
+        StateGraph
+            This graph.
+
+        Examples
+        --------
+        >>> from typing import TypedDict
+        >>> from gpu_pregel.workflows import START, StateGraph
+        >>> class State(TypedDict):
+        ...     x: int
+        >>> graph = StateGraph(State).add_node("a", lambda state: None).add_node("b", lambda state: None)
+        >>> graph = graph.add_node("c", lambda state: None)
+        >>> graph = graph.add_edge(START, "a").add_edge(START, "b").add_edge(["a", "b"], "c")
+        """
+        if not isinstance(target, str):
+            raise ArgumentTypeError(f"the target of an edge must be the name of a node, not {target!r:.200}")
+        if target == START or source == END:
+            raise ArgumentError(f"there can be no edge {'to the start' if target == START else 'from the end'}")
+        if isinstance(source, str):
+            self.edges.setdefault(source, {})[target] = None
+            return self
+        sources = list(source)
+        if not sources or not all(isinstance(one, str) and one not in (START, END) for one in sources):
+            raise ArgumentError(f"a join needs the names of the nodes to wait for, not {sources!r:.200}")
+        if target == END:
+            for one in sources:
+                self.edges.setdefault(one, {})[END] = None
+            return self
+        self.joins.setdefault(target, []).append(frozenset(sources))
+        return self
+
+    def add_conditional_edges(
+        self,
+        source: str,
+        router: Callable[..., Any],
+        routes: Mapping[Hashable, str] | Sequence[str] | None = None,
+    ) -> Self:
+        """Run the nodes that a function of the state chooses after a node has ended.
+
+        Parameters
+        ----------
+        source : str
+        router : callable
+            ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns
+            the name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of
+            names.
+        routes : mapping from results to names, or sequence of names, optional
+
+        Returns
+        -------
+        StateGraph
+            This graph.
+        """
+        if not callable(router):
+            raise ArgumentTypeError(f"the router of node {source!r} must be a function of (state), not {router!r:.200}")
+        if routes is not None and not isinstance(routes, Mapping):
+            routes = {name: name for name in routes}
+        name = _name_of(router)
+        if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
+            raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
+        takes_context = _takes_context(router, f"router {name!r}")
+        self.branches.setdefault(source, []).append(Router(router, name, routes, takes_context, is_async(router)))
+        return self
+
+    def add_sequence(self, nodes: Iterable[Node | tuple[str, Node]]) -> Self:
+        """Add nodes, each of which runs after the one before it.
+
+        Returns
+        -------
+        StateGraph
+            This graph.
+        """
+        before = None
+        for one in nodes:
+            name, function = one if isinstance(one, tuple) else (_name_of(one), one)
+            self.add_node(name, function)
+            if before is not None:
+                self.add_edge(before, name)
+            before = name
+        if before is None:
+            raise ArgumentError("a sequence needs at least one node")
+        return self
+
+    def set_entry_point(self, node: str) -> Self:
+        """Run a node first: an edge from ``START``."""
+        return self.add_edge(START, node)
+
+    def set_finish_point(self, node: str) -> Self:
+        """End after a node: an edge to ``END``."""
+        return self.add_edge(node, END)
+
+    def compile(
+        self,
+        *,
+        store: Store | None = None,
+        workers: int = 0,
+        threads: int | None = None,
+        retry: RetryPolicy | None = None,
+        max_supersteps: int = 100,
+        interrupt_before: Sequence[str] | str = (),
+        interrupt_after: Sequence[str] | str = (),
+        durability: str = "machine",
+        cache: Cache | None = None,
+        name: str = "graph",
+    ) -> CompiledGraph:
+        """Check the graph, and return it as something that runs.
+
+        Parameters
+        ----------
+        store : SQLiteStore, PostgresStore or MemoryStore, optional
+            Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be
+            continued, after a crash too. Questions need one.
+        workers : int, default 0
+            Number of worker processes, in which nodes can be ended. With 0, nodes run in this process.
+        threads : int, default 32
+            Number of nodes that run side by side in this process.
+        retry : RetryPolicy, optional
+            Of nodes without their own. Default: one attempt.
+        max_supersteps : int, default 100
+            Of one call; ``config={"recursion_limit": ...}`` overrides it.
+        interrupt_before, interrupt_after : sequence of str, or "*"
+            Nodes before or after which to stop; ``invoke(None, config)`` continues.
+        durability : {"machine", "process"}
+            Whether a superstep survives a failure of the machine, or of the process only.
+        cache : mutable mapping from str to bytes, optional
+            Keeps the outputs of nodes with a cache policy. Default: the latest ones, in memory.
+        name : str
+
+        Returns
+        -------
+        CompiledGraph
+
+        Raises
+        ------
+        ArgumentError
+            Edges or routes name nodes that do not exist, nodes cannot be reached, or there is no entry.
+        """
+        check_graph(self)
+        check_choice("durability", durability, ("machine", "process"))
+        spec = GraphSpec(
+            schema=self.schema,
+            input=self.input,
+            output=self.output,
+            keys=dict(self._keys),
+            nodes=dict(self.nodes),
+            edges={one: tuple(target for target in targets if target != END) for one, targets in self.edges.items()},
+            joins={target: tuple(dict.fromkeys(joins)) for target, joins in self.joins.items()},
+            branches={source: tuple(branches) for source, branches in self.branches.items()},
+        )
+        options = CompileOptions(
+            store=store,
+            workers=workers,
+            threads=threads,
+            retry=retry,
+            max_supersteps=max_supersteps,
+            interrupt_before=self._names("interrupt_before", interrupt_before),
+            interrupt_after=self._names("interrupt_after", interrupt_after),
+            durability=durability,
+            cache=cache,
+            name=name,
+        )
+        return CompiledGraph(spec, options)
+
+    def _names(self, argument: str, names: Sequence[str] | str) -> frozenset[str]:
+        """Return the names of nodes that a caller has passed."""
+        if names == "*":
+            return frozenset(self.nodes)
+        if isinstance(names, str):
+            raise ArgumentTypeError(f"{argument} must be a sequence of names or '*', not {names!r}")
+        for one in names:
+            if one not in self.nodes:
+                raise ArgumentError(f"{argument} names {one!r}, which is no node: {', '.join(map(repr, self.nodes))}")
+        return frozenset(names)
+
+
+def _name_of(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__)
+
+
+def _takes_context(function: Callable[..., Any], role: str) -> bool:
+    """Whether a function has a second parameter without default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    required = [one for one in positional if one.default is one.empty]
+    several = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    if len(required) > 2 or (not positional and not several):
+        raise ArgumentTypeError(f"{role} must be a function of (state) or (state, context), not of {len(required)}")
+    return len(required) == 2

@@ -1,0 +1,98 @@
+"""Threads in a store: the runs that a thread consists of, one after the other.
+
+The first run has the thread's name; each later one was forked from an earlier one and is named ``"thread #2"``, and so
+on. The last one is the current one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gpu_pregel.errors import ArgumentError, UnknownRunError
+from gpu_pregel.host.agents.recovery import read_run
+from gpu_pregel.host.agents.state_format import pack_state
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.rows import RunRow
+    from gpu_pregel.host.stores.store import Store
+
+_CHECKPOINT = re.compile(r"(?s)(.*)@(-?\d+)")
+
+
+class StoredThread:
+    """A thread.
+
+    Parameters
+    ----------
+    store : Store
+    name : str
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.store, self.name = store, name
+        if re.search(r" #\d+$", name):
+            raise ArgumentError(f"thread_id {name!r} ends like the name of a fork: choose another one")
+
+    def run_id(self, number: int) -> str:
+        """Return the id of the k-th run, from 1."""
+        return self.name if number == 1 else f"{self.name} #{number}"
+
+    def current(self) -> RunRow | None:
+        """Return the current run, or None if there is none."""
+        found, number = None, 1
+        while True:
+            try:
+                found = self.store.run(self.run_id(number))
+            except UnknownRunError:
+                return found
+            number += 1
+
+    def next_id(self) -> str:
+        """Return the id of the next fork."""
+        number = 1
+        while True:
+            try:
+                self.store.run(self.run_id(number))
+            except UnknownRunError:
+                return self.run_id(number)
+            number += 1
+
+    def find(self, checkpoint: str) -> tuple[str, int]:
+        """Return the run and the superstep of a checkpoint of this thread."""
+        match = _CHECKPOINT.fullmatch(checkpoint)
+        if match is None or not (match[1] == self.name or re.fullmatch(re.escape(self.name) + r" #\d+", match[1])):
+            raise ArgumentError(
+                f"checkpoint_id {checkpoint!r} is none of thread {self.name!r}: take one from get_state_history"
+            )
+        return match[1], int(match[2])
+
+    def has_tasks(self, row: RunRow) -> bool:
+        """Whether a run has tasks that are not finished."""
+        if row.status == "completed":
+            return False
+        found = read_run(self.store, row.id)
+        return bool(found.state.inbox or found.begun)
+
+    def drop_tasks(self, row: RunRow) -> RunRow:
+        """Fork a run without its unfinished tasks; return the fork."""
+        return self.store.run(self._fork(row.id, row.head, keep_tasks=False))
+
+    def fork_from(self, checkpoint: str, *, keep_tasks: bool) -> str:
+        """Let the thread go on from a former state: return the new run."""
+        run, superstep = self.find(checkpoint)
+        return self._fork(run, superstep, keep_tasks=keep_tasks)
+
+    def _fork(self, run: str, superstep: int, *, keep_tasks: bool) -> str:
+        state = read_run(self.store, run, superstep).state
+        if not keep_tasks:
+            state.inbox = {}
+            state.vertices = {name: one._replace(halted=True) for name, one in state.vertices.items()}
+        new = self.next_id()
+        self.store.fork(run, superstep, new, pack_state(state), meta=self.store.run(run).meta or b"", blobs={})
+        return new
+
+
+def checkpoint_id(run: str, superstep: int) -> str:
+    """Return the name of the state of a run after a superstep."""
+    return f"{run}@{superstep}"

@@ -1,0 +1,126 @@
+"""What messages and records of tasks mean: which tasks run their nodes, and what nodes and routers have returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.agents.state import Records, State
+from gpu_pregel.workflows.commands import START, Command, Send
+from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, GraphSpec, Router
+from gpu_pregel.workflows.schemas import Writes, writes_of
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.agents.context import Context
+
+INPUT, UPDATE, DROP = "input", "update", "drop"
+"""The first item of messages that are tuples: input of the start, output of a node, the end of a task that waits."""
+IDLE = "__idle__"
+"""The contribution of a task whose node has not run, because it waits for others."""
+Target = str | Send
+
+
+class ParentCommand(Exception):  # noqa: N818 - no error
+    """A node has returned a command to the parent graph."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+
+
+def is_triggered(context: Context) -> bool:
+    """Whether all messages to a task came along edges."""
+    messages = context.encoded_messages
+    return messages.count(TRIGGER) == len(messages)
+
+
+def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> list[list[str]]:
+    """Return which sources of each join of a node have ended, given those so far and the messages to it."""
+    came = {message for message in messages if type(message) is str}
+    joins = graph.joins[name]
+    ended = value or [[] for _ in joins]
+    return [sorted({*one, *(came & sources)}) for one, sources in zip(ended, joins, strict=True)]
+
+
+def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
+    """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
+    if vertex not in graph.joins or any(type(message) is not str for message in messages):
+        return True
+    ended = arrived(graph, vertex, value, messages)
+    return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
+
+
+def due_tasks(graph: GraphSpec, state: State, active: Iterable[Id]) -> list[str]:
+    """Return the tasks that run a node in the next superstep, among those that are active, in order."""
+    due = []
+    for encoded in sorted(active):
+        vertex, messages = decode(encoded), list(map(decode, state.inbox.get(encoded, ())))
+        if vertex not in graph.joins or is_due(graph, vertex, decode(bytes(state.vertices[encoded].value)), messages):
+            due.append(vertex)
+    deferred = [vertex for vertex in due if vertex in graph.nodes and graph.nodes[vertex].defer]
+    return due if len(deferred) == len(due) else [vertex for vertex in due if vertex not in deferred]
+
+
+def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
+    """Return the updates of keys and the destinations in what a node has returned."""
+    source = f"node {name!r}"
+    if output is None:
+        return [], []
+    if isinstance(output, Command):
+        if output.graph is not None:
+            raise ParentCommand(output)
+        writes = [] if output.update is None else writes_of(output.update, graph.keys, source)
+        return writes, checked_targets(name, output)
+    if isinstance(output, (list, tuple)) and any(isinstance(one, (Command, Send)) for one in output):
+        writes, targets = [], []
+        for one in output:
+            if isinstance(one, Send):
+                raise ArgumentTypeError(f"{source} returned a Send: return Command(goto=[Send(...), ...])")
+            more, goto = read_output(name, one, graph)
+            writes += more
+            targets += goto
+        return writes, targets
+    return writes_of(output, graph.keys, source), []
+
+
+def checked_targets(name: str, command: Command) -> list[Target]:
+    """Return where a node goes by a command."""
+    targets = command.targets
+    for target in targets:
+        if not isinstance(target, (str, Send)):
+            raise ArgumentTypeError(f"node {name!r} goes to {target!r}: goto takes names of nodes and Send objects")
+    return targets
+
+
+def destinations(name: str, router: Router, result: Any) -> list[Target]:
+    """Return the nodes, or inputs for them, that a router has chosen."""
+    found: list[Target] = []
+    for one in result if isinstance(result, (list, tuple, set, frozenset)) else [result]:
+        if isinstance(one, Send):
+            found.append(one)
+        elif router.routes is not None:
+            if one not in router.routes:
+                known = ", ".join(map(repr, router.routes))
+                raise ArgumentError(
+                    f"the router {router.name!r} of node {name!r} returned {one!r:.200}, which is no key of its "
+                    f"routes: {known}"
+                )
+            found.append(router.routes[one])
+        elif isinstance(one, str):
+            found.append(one)
+        else:
+            raise ArgumentTypeError(
+                f"the router {router.name!r} of node {name!r} returned {one!r:.200}: return names of nodes or Send "
+                f"objects, or pass routes"
+            )
+    return found
+
+
+def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the tasks of a superstep whose nodes have run, and their updates."""
+    for vertex, record in records:
+        names = [name for name, _ in record.aggregates]
+        if IDLE not in names and (task := decode(vertex)) != START:
+            yield task, {name: decode(data)[0] for name, data in record.aggregates if name != BUSY}

@@ -1,0 +1,241 @@
+"""Runs random graphs on LangGraph and here, and compares: ``python -m tests.langgraph_oracle --first 0 --count 300``."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphRecursionError
+
+import gpu_pregel as gp
+from gpu_pregel import workflows
+from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
+from tests.random_graphs import FailureError, GraphData, World, graph_of, langgraph_of, own_of, own_retry
+
+CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
+_MAX_CALLS = 40
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call has left: how it ended, what it streamed, and the state of the thread."""
+
+    ending: str
+    values: tuple[Any, ...]
+    updates: tuple[str, ...]
+    state: Any
+    following: tuple[str, ...] | None
+    questions: tuple[str, ...]
+
+    def without_streams(self) -> Outcome:
+        """Return the outcome without what was streamed."""
+        return replace(self, values=(), updates=())
+
+    def differences(self, other: Outcome) -> list[str]:
+        """Return the differences from another outcome, as lines."""
+        return [
+            f"{name}: LangGraph {mine!r}, here {theirs!r}"
+            for name, mine, theirs in ((name, getattr(self, name), getattr(other, name)) for name in vars(self))
+            if mine != theirs
+        ]
+
+
+class Side:
+    """A graph that runs in one library.
+
+    Parameters
+    ----------
+    data : GraphData
+    world : World
+    """
+
+    failures: tuple[type[Exception], ...]
+    limits: type[Exception]
+
+    def __init__(self, data: GraphData, world: World) -> None:
+        self.data, self.world = data, world
+        self.app = self.compile()
+
+    def compile(self) -> Any:
+        """Return the compiled graph."""
+        raise NotImplementedError
+
+    def mend(self) -> None:
+        """Build the graph again, with nodes that do not fail."""
+        self.world.mended = True
+        self.app = self.compile()
+
+    def call(self, given: Any, limit: int) -> Outcome:
+        """Stream a call, and return its outcome."""
+        values: list[Any] = []
+        updates: list[str] = []
+        ending = "ended"
+        try:
+            for mode, item in self.app.stream(
+                given, {**CONFIG, "recursion_limit": limit}, stream_mode=["values", "updates"]
+            ):
+                if mode == "values":
+                    shown = {key: value for key, value in item.items() if key != "__interrupt__"}
+                    if not values or values[-1] != shown:
+                        values.append(shown)
+                elif "__interrupt__" not in item:
+                    updates.append(repr({key: value for key, value in item.items() if key != "__metadata__"}))
+        except self.failures:
+            ending = "failed"
+        except self.limits:
+            ending = "limit"
+        return self.outcome(ending, values, updates)
+
+    def outcome(self, ending: str, values: list[Any], updates: list[str]) -> Outcome:
+        """Return the outcome of a call that has ended."""
+        state = self.app.get_state(CONFIG)
+        committed = self.app.get_state(state.config).values
+        questions = tuple(sorted(repr(one.value) for one in state.interrupts))
+        following = tuple(sorted(set(state.next)))
+        if ending == "failed":  # LangGraph may have cancelled others, whose questions are then not known
+            return Outcome(ending, (), (), committed, None, ())
+        if ending == "ended" and questions:
+            ending, updates = "interrupted", []  # LangGraph streams those of tasks that are not committed, too
+            if values and values[-1] != committed:
+                del values[-1]
+        return Outcome(ending, tuple(values), tuple(sorted(updates)), committed, following, questions)
+
+    def answer(self, chosen: list[str], whole: bool) -> Any:
+        """Return a command that answers the questions whose payloads are chosen."""
+        left, ids = list(chosen), {}
+        for one in self.app.get_state(CONFIG).interrupts:
+            if repr(one.value) in left:
+                left.remove(repr(one.value))
+                ids[one.id] = f"answer to {one.value[0]} {one.value[2]}"
+        return self.world.library.Command(resume=next(iter(ids.values())) if whole else ids)
+
+    def update(self, values: Any, node: str) -> Outcome:
+        """Update the state as a node."""
+        self.app.update_state(CONFIG, values, as_node=node)
+        return self.outcome("updated", [], [])
+
+
+class LangGraphSide(Side):
+    """A graph that runs in LangGraph."""
+
+    failures = (FailureError,)
+    limits = GraphRecursionError
+
+    def __init__(self, data: GraphData) -> None:
+        self._saver = InMemorySaver()
+        super().__init__(data, World.of_langgraph())
+
+    def compile(self) -> Any:
+        """Return the compiled graph."""
+        return langgraph_of(self.data, self.world).compile(
+            checkpointer=self._saver, interrupt_before=[*self.data.before], interrupt_after=[*self.data.after]
+        )
+
+
+class OwnSide(Side):
+    """A graph that runs here, built from LangGraph's builder or natively."""
+
+    failures = (AgentsFailedError,)
+    limits = SuperstepLimitError
+
+    def __init__(self, data: GraphData, *, imported: bool, **options: Any) -> None:
+        self._imported, self._options = imported, options
+        self._store = gp.MemoryStore()
+        super().__init__(data, World.of_langgraph() if imported else World.own())
+
+    def compile(self) -> Any:
+        """Return the compiled graph."""
+        if self._imported:
+            graph = workflows.from_langgraph(langgraph_of(self.data, self.world))
+        else:
+            graph = own_of(self.data, self.world)
+        return graph.compile(
+            store=self._store,
+            retry=own_retry() if any(node.fails == "first" for node in self.data.nodes) else None,
+            interrupt_before=self.data.before,
+            interrupt_after=self.data.after,
+            **self._options,
+        )
+
+    def answer(self, chosen: list[str], whole: bool) -> Any:
+        """Return a command that answers the questions whose payloads are chosen."""
+        self.world.library = workflows if not self._imported else self.world.library
+        given = super().answer(chosen, whole)
+        return workflows.Command(resume=given.resume)
+
+
+def disagreements(seed: int, *, imported: bool, **options: Any) -> list[str]:
+    """Run a random graph and random calls on both sides; return what differs."""
+    chance = random.Random(seed)
+    data = graph_of(chance)
+    theirs, ours = LangGraphSide(data), OwnSide(data, imported=imported, **options)
+    for number, step in enumerate(_calls(chance, data, theirs, ours)):
+        name, first, second = step
+        found = first.differences(second)
+        if found:
+            return [f"seed {seed}, call {number}, {name}", *found]
+    return []
+
+
+def _calls(chance: random.Random, data: GraphData, theirs: Side, ours: Side) -> Iterator[tuple[str, Outcome, Outcome]]:
+    """Call both sides at random; yield each call with both outcomes."""
+    name, outcome, starts = "", None, chance.randint(1, 3)
+    joined = {target for _, target in data.joins}
+    # In LangGraph, an answer without id also answers what is asked after a later invoke(None).
+    may_be_whole = not any(node.fails for node in data.nodes) and chance.random() < 0.5
+    updatable = [node.name for node in data.nodes if not node.defer and node.name not in joined]
+    for _ in range(_MAX_CALLS):
+        limit = chance.randint(2, 7) if not data.has_idle_supersteps and chance.random() < 0.15 else 100
+        if outcome is not None and updatable and chance.random() < 0.12:
+            node = chance.choice(updatable)
+            update = {"log": ["update"], "mixed": chance.randrange(90)}
+            name, both = f"update_state({update}, {node!r})", [side.update(update, node) for side in (theirs, ours)]
+        elif outcome is not None and outcome.ending == "failed":
+            theirs.mend(), ours.mend()
+            name, both = "mended, then invoke(None)", [side.call(None, 100) for side in (theirs, ours)]
+        elif outcome is not None and outcome.questions and (may_be_whole or chance.random() < 0.9):
+            whole = len(outcome.questions) == 1 and may_be_whole
+            chosen = chance.sample(outcome.questions, k=chance.randint(1, len(outcome.questions)))
+            name = f"answer {chosen}"
+            both = [side.call(side.answer(chosen, whole), 100) for side in (theirs, ours)]
+        elif outcome is not None and outcome.following and chance.random() < 0.9:
+            name, both = "invoke(None)", [side.call(None, 100) for side in (theirs, ours)]
+        elif starts:
+            starts -= 1
+            given = {"log": ["input"], "mixed": chance.randrange(50), "steps": -chance.randrange(4)}
+            name, both = f"invoke({given}), limit {limit}", [theirs.call(given, limit), ours.call(given, limit - 1)]
+            if limit < 100 and both[1].ending == "limit":  # after one superstep more in LangGraph
+                both = [side.call(None, 100).without_streams() for side in (theirs, ours)]
+        else:
+            return
+        outcome = both[0]
+        yield name, both[0], both[1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.langgraph_oracle", description=__doc__)
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--count", type=int, default=300, help="number of graphs (default 300)")
+    parser.add_argument("--workers", type=int, default=0)
+    options = parser.parse_args(arguments)
+    failed = 0
+    for seed in range(options.first, options.first + options.count):
+        for imported in (True, False):
+            found = disagreements(seed, imported=imported, workers=options.workers)
+            if found:
+                failed += 1
+                print("\n  ".join([f"{'imported' if imported else 'native'}:", *found]), flush=True)
+    print(f"{options.count} graphs, {failed} differences")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        sys.exit(main())
