@@ -7,7 +7,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import agents, build, cc, gpu, mixed, programs, read, roofline, scaling, simulate, startup, traffic
+from benchmarks import (
+    agents,
+    build,
+    cc,
+    gpu,
+    mixed,
+    programs,
+    read,
+    roofline,
+    scaling,
+    simulate,
+    startup,
+    traffic,
+    workflows,
+)
 from benchmarks import all as all_algorithms
 from gpu_pregel.host.devices.threads import available_threads
 
@@ -20,6 +34,7 @@ SUBCOMMANDS = {
     "scaling": scaling,
     "startup": startup,
     "traffic": traffic,
+    "workflows": workflows,
     "gpu": gpu,
     "roofline": roofline,
     "simulate": simulate,

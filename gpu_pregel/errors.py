@@ -270,10 +270,25 @@ class CodecError(GpuPregelError, TypeError, ValueError):
 
 
 class SuperstepLimitError(GpuPregelError, RuntimeError):
-    """A run reached ``max_supersteps`` with active vertices; ``result`` is the partial result."""
+    """A run reached ``max_supersteps`` with active vertices; ``result`` is the partial result.
 
-    def __init__(self, max_supersteps: int | None, result: object) -> None:
+    Parameters
+    ----------
+    max_supersteps : int or None
+    result : object
+    nodes : sequence of str
+        Of a state graph: those that were to run next.
+    """
+
+    def __init__(self, max_supersteps: int | None, result: object, nodes: typing.Sequence[str] | None = None) -> None:
         self.result = result
+        if nodes is not None:
+            names = ", ".join(map(repr, nodes))
+            super().__init__(
+                f"{names} were still to run after max_supersteps={max_supersteps}: increase it, or pass "
+                f'config={{"recursion_limit": ...}}; with a store, invoke(None, config) continues'
+            )
+            return
         super().__init__(
             f"vertices were still active after max_supersteps={max_supersteps}: increase it, pass on_limit='return', "
             f"or read the partial result from the .result of this error"
@@ -347,6 +362,20 @@ class AgentsFailedError(AgentError):
         text = "\n".join(shown) + more
         count = "1 vertex" if len(failed) == 1 else f"{len(failed):,} vertices"
         super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}")
+
+
+class EndNotReachedError(AgentError):
+    """No state reached the end of a graph, because nodes failed or led nowhere; ``result`` has the result of each node.
+
+    Parameters
+    ----------
+    result : GraphResult
+    """
+
+    def __init__(self, result: typing.Any) -> None:
+        self.result = result
+        failed = [f"node {name!r} failed: {one.error}" for name, one in result.failed.items()]
+        super().__init__("no state reached the end: " + ("\n".join(failed) or "no edge or router led there"))
 
 
 class DeviceError(GpuPregelError, RuntimeError):

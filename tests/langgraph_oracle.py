@@ -97,7 +97,7 @@ class Side:
         state = self.app.get_state(CONFIG)
         committed = self.app.get_state(state.config).values
         questions = tuple(sorted(repr(one.value) for one in state.interrupts))
-        following = tuple(sorted(set(state.next)))
+        following = self.following(state)
         if ending == "failed":  # LangGraph may have cancelled others, whose questions are then not known
             return Outcome(ending, (), (), committed, None, ())
         if ending == "ended" and questions:
@@ -105,6 +105,11 @@ class Side:
             if values and values[-1] != committed:
                 del values[-1]
         return Outcome(ending, tuple(values), tuple(sorted(updates)), committed, following, questions)
+
+    @staticmethod
+    def following(state: Any) -> tuple[str, ...]:
+        """Return the nodes of the tasks of the next superstep."""
+        return tuple(sorted(state.next))
 
     def answer(self, chosen: list[str], whole: bool) -> Any:
         """Return a command that answers the questions whose payloads are chosen."""
@@ -163,6 +168,11 @@ class OwnSide(Side):
             **self._options,
         )
 
+    @staticmethod
+    def following(state: Any) -> tuple[str, ...]:
+        """Return the nodes of the tasks of the next superstep."""
+        return tuple(sorted(task.name for task in state.tasks))
+
     def answer(self, chosen: list[str], whole: bool) -> Any:
         """Return a command that answers the questions whose payloads are chosen."""
         self.world.library = workflows if not self._imported else self.world.library
@@ -189,7 +199,9 @@ def _calls(chance: random.Random, data: GraphData, theirs: Side, ours: Side) -> 
     joined = {target for _, target in data.joins}
     # In LangGraph, an answer without id also answers what is asked after a later invoke(None).
     may_be_whole = not any(node.fails for node in data.nodes) and chance.random() < 0.5
-    updatable = [node.name for node in data.nodes if not node.defer and node.name not in joined]
+    updatable = [node.name for node in data.nodes if node.name not in joined]
+    if any(node.defer for node in data.nodes):
+        updatable = []  # in LangGraph, deferred nodes that were about to run no longer wait for others
     for _ in range(_MAX_CALLS):
         limit = chance.randint(2, 7) if not data.has_idle_supersteps and chance.random() < 0.15 else 100
         if outcome is not None and updatable and chance.random() < 0.12:
@@ -215,6 +227,8 @@ def _calls(chance: random.Random, data: GraphData, theirs: Side, ours: Side) -> 
         else:
             return
         outcome = both[0]
+        if outcome.ending == both[1].ending == "limit":  # the graph does not end
+            return
         yield name, both[0], both[1]
 
 

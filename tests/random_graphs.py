@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
-import langgraph.graph
-import langgraph.types
-
+import gpu_pregel as gp
 from gpu_pregel import workflows
 
 BUDGET = 14
@@ -127,6 +125,8 @@ class World:
     @classmethod
     def of_langgraph(cls) -> World:
         """Return the world of LangGraph."""
+        import langgraph.types
+
         return cls(langgraph.types, langgraph.types.interrupt)
 
     @classmethod
@@ -222,12 +222,12 @@ def graph_of(chance: random.Random) -> GraphData:
     if not uses_sends and chance.random() < 0.35:
         deferred = set(chance.sample(names[1:], k=min(len(names) - 1, chance.randint(1, 2))))
         nodes = [_deferred(node, node.name in deferred) for node in nodes]
-    edges = {(langgraph.graph.START, names[0])}
-    edges |= {(langgraph.graph.START, name) for name in names[1:] if chance.random() < 0.15}
+    edges = {(workflows.START, names[0])}
+    edges |= {(workflows.START, name) for name in names[1:] if chance.random() < 0.15}
     for place, name in enumerate(names[1:], 1):
         sources = [one for one in names[:place] if chance.random() < 0.35] or [names[chance.randrange(place)]]
         edges |= {(source, name) for source in sources if chance.random() < 0.8}
-    edges |= {(name, langgraph.graph.END) for name in names if chance.random() < 0.2}
+    edges |= {(name, workflows.END) for name in names if chance.random() < 0.2}
     joins = []
     for place in range(2, len(names)):
         if chance.random() < 0.3:
@@ -253,15 +253,15 @@ def _node(chance: random.Random, name: str, names: list[str], sendable: list[str
         questions=chance.choice([0, 0, 0, 0, 1, 2]),
         goto=tuple(chance.sample(names, k=min(len(names), chance.randint(0, 2)))),
         sends=tuple(chance.choices(sendable, k=chance.randint(0, 2))) if sendable else (),
-        fails=chance.choice([*[""] * 8, "first", "until mended"]),
+        fails=chance.choice([*[""] * 8, "until mended", "" if name in sendable else "first"]),
     )
 
 
 def _routers(chance: random.Random, names: list[str], sendable: list[str]) -> tuple[RouterData, ...]:
     routers = []
-    for name in (langgraph.graph.START, *names):
+    for name in (workflows.START, *names):
         for number in range(chance.choice([0, 0, 0, 1, 1, 2])):
-            targets = tuple(chance.sample([*names, langgraph.graph.END], k=chance.randint(1, 3)))
+            targets = tuple(chance.sample([*names, workflows.END], k=chance.randint(1, 3)))
             sends = (
                 tuple(chance.choices(sendable, k=chance.randint(1, 3))) if sendable and chance.random() < 0.5 else ()
             )
@@ -273,6 +273,9 @@ def _routers(chance: random.Random, names: list[str], sendable: list[str]) -> tu
 
 def langgraph_of(data: GraphData, world: World) -> Any:
     """Return the builder of a graph."""
+    import langgraph.graph
+    import langgraph.types
+
     builder = langgraph.graph.StateGraph(State)
     retry = langgraph.types.RetryPolicy(max_attempts=3, initial_interval=0, jitter=False, retry_on=FailureError)
     for node in data.nodes:
@@ -315,8 +318,6 @@ def own_of(data: GraphData, world: World) -> workflows.StateGraph:
 
 def own_retry() -> Any:
     """Return the retry policy of nodes that fail at first."""
-    import gpu_pregel as gp
-
     return gp.agents.RetryPolicy(attempts=3, wait=0, exceptions=(FailureError,))
 
 
@@ -329,4 +330,4 @@ def _named(router: RouterData, world: World) -> Any:
 
 
 def _routes(router: RouterData) -> Any:
-    return {f"to {name}": name for name in (*router.targets, langgraph.graph.END)} if router.routed else None
+    return {f"to {name}": name for name in (*router.targets, workflows.END)} if router.routed else None

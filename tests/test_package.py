@@ -117,7 +117,7 @@ def test_public_names_are_few_loaded_lazily_and_documented() -> None:
 
 
 def test_public_names_of_agents_are_documented_and_are_all_that_the_module_shows() -> None:
-    assert sorted(name for name in dir(gp.agents) if not name.startswith("_")) == gp.agents.__all__
+    assert sorted(name for name in dir(gp.agents) if not name.startswith("_")) == sorted(gp.agents.__all__)
     for name in gp.agents.__all__:
         assert getattr(gp.agents, name).__doc__, f"{name} has no docstring"
 

@@ -94,6 +94,9 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--workers", type=count(0), metavar="N", help="worker processes per run (default 0: compute in this process)"
     )
     parser.add_argument(
+        "--threads", type=count(0), metavar="N", help="attempts side by side on threads of this process (default 0)"
+    )
+    parser.add_argument(
         "--concurrency", type=count(1), default=4, metavar="N", help="runs that are computed at once (default 4)"
     )
     parser.add_argument(
@@ -106,7 +109,9 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds after which others may take the runs of a machine that went down (default 60)",
     )
-    parser.add_argument("--timeout", type=seconds, metavar="S", help="maximum seconds of an attempt; needs --workers")
+    parser.add_argument(
+        "--timeout", type=seconds, metavar="S", help="maximum seconds of an attempt; needs --workers or --threads"
+    )
     parser.add_argument(
         "--max-supersteps", type=count(1), metavar="N", help="maximum number of supersteps (default: as started)"
     )
@@ -125,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
     from gpu_pregel.host.agents.options import as_observers
 
     arguments = load_agents(*options.function)
-    names = ("workers", "lease_seconds", "timeout", "max_supersteps", "override")
+    names = ("workers", "threads", "lease_seconds", "timeout", "max_supersteps", "override")
     arguments |= {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     log = EventLog(options)
     with open_store(options.store, options.schema, writes=True) as store:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
     from gpu_pregel.workflows.langgraph_saver import LangGraphSaver as LangGraphSaver
+    from gpu_pregel.workflows.message_graph import GraphResult as GraphResult
+    from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
+    from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
     from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
@@ -25,23 +28,36 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.reducers import merge as merge
     from gpu_pregel.workflows.snapshots import StateSnapshot as StateSnapshot
     from gpu_pregel.workflows.state_graph import StateGraph as StateGraph
+    from gpu_pregel.workflows.state_messages import GraphState as GraphState
+    from gpu_pregel.workflows.state_messages import activated as activated
+    from gpu_pregel.workflows.state_messages import aggregate_state_messages as aggregate_state_messages
+    from gpu_pregel.workflows.state_messages import initial_state as initial_state
+    from gpu_pregel.workflows.state_messages import inject_initial_state as inject_initial_state
 
 _HOMES = {
-    "END": "commands",
-    "START": "commands",
     "CachePolicy": "node_cache",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
+    "END": "commands",
+    "GraphResult": "message_graph",
+    "GraphState": "state_messages",
     "Interrupt": "commands",
     "LangGraphSaver": "langgraph_saver",
+    "MessagePassingGraph": "message_graph",
     "NodeContext": "node_context",
+    "NodeResult": "message_graph",
+    "START": "commands",
     "Send": "commands",
     "StateGraph": "state_graph",
     "StateSnapshot": "snapshots",
+    "activated": "state_messages",
     "add_messages": "reducers",
+    "aggregate_state_messages": "state_messages",
     "append": "reducers",
     "from_langgraph": "langgraph_import",
     "increment": "reducers",
+    "initial_state": "state_messages",
+    "inject_initial_state": "state_messages",
     "interrupt": "node_context",
     "last": "reducers",
     "merge": "reducers",

@@ -51,16 +51,18 @@ def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[An
             raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
         return runs.start(message, runs.run_options(config, runs.has_start(message), observers), None)
     thread = thread_of(runs, config)
+    if message is not None:
+        runs.check_input(message, thread)
     checkpoint = configurable_of(config or {}).get("checkpoint_id")
     if checkpoint is not None:
-        thread.fork_from(str(checkpoint), keep_tasks=message is None)
+        thread.fork_from(str(checkpoint), None if message is None else runs.graph)
     row = thread.current()
     if row is None:
         if message is None:
             raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
         return runs.start(message, runs.run_options(config, runs.has_start(message), observers), thread.name)
-    if message is not None and thread.has_tasks(row):
-        row = thread.drop_tasks(row)
+    if message is not None and thread.has_tasks(row, runs.graph):
+        row = thread.drop_tasks(row, runs.graph)
     agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers))
     try:
         if message is not None:

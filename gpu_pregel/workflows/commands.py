@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Names = TypeVar("Names", bound=str, default=Any)
+else:
+    from typing import TypeVar
+
+    Names = TypeVar("Names")
 
 START, END = "__start__", "__end__"
 """The names of the entry, at which a run starts, and of the end, at which a path of it ends."""
@@ -28,8 +37,10 @@ class Send:
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Generic[Names]):
     """An update of the state and the nodes to go to, returned by a node; or the continuation of a run.
+
+    A node that is annotated with ``-> Command[Literal["a", "b"]]`` declares where it may go.
 
     Parameters
     ----------

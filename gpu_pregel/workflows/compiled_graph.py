@@ -36,7 +36,10 @@ class CompiledGraph:
 
     def __init__(self, graph: GraphSpec, options: CompileOptions) -> None:
         self.graph, self.options = graph, options
-        self._runs = GraphRuns(graph, options)
+        self._runs = self._make_runs()
+
+    def _make_runs(self) -> GraphRuns:
+        return GraphRuns(self.graph, self.options)
 
     @property
     def name(self) -> str:

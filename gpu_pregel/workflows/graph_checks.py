@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.graph_spec import Router
 
 if TYPE_CHECKING:
     from gpu_pregel.workflows.state_graph import StateGraph
@@ -21,8 +22,10 @@ def check_graph(graph: StateGraph) -> None:
         if target not in known and target != END:
             raise ArgumentError(f"an edge leads from {source!r} to {target!r}, which is no node: {_list(graph.nodes)}")
     for source, branches in graph.branches.items():
+        if source not in known:
+            raise ArgumentError(f"conditional edges lead from {source!r}, which is no node: {_list(graph.nodes)}")
         for router in branches:
-            for key, target in (router.routes or {}).items():
+            for key, target in _routes(router):
                 if target not in known - {START} and target != END:
                     raise ArgumentError(
                         f"the router {router.name!r} of node {source!r} leads for {key!r} to {target!r}, which is no "
@@ -40,33 +43,86 @@ def check_graph(graph: StateGraph) -> None:
         _check_reached(graph)
 
 
-def _check_reached(graph: StateGraph) -> None:
-    """Refuse nodes that no path leads to.
+def check_names(argument: str, names: Sequence[str] | str, nodes: Iterable[str]) -> frozenset[str]:
+    """Return the names of nodes that a caller has passed; "*" is all."""
+    if names == "*":
+        return frozenset(nodes)
+    if isinstance(names, str):
+        raise ArgumentTypeError(f"{argument} must be a sequence of names or '*', not {names!r}")
+    for one in names:
+        if one not in nodes:
+            raise ArgumentError(f"{argument} names {one!r}, which is no node: {_list(nodes)}")
+    return frozenset(names)
 
-    Where a router may return any node, or a node declares no destinations, as nobody can know which, all are reached.
-    """
-    followers: dict[str, set[str]] = {}
-    for source, target in _edges(graph):
-        followers.setdefault(source, set()).add(target)
-    reached, found = {START}, [START]
-    while found:
-        name = found.pop()
-        following = set(followers.get(name, ()))
-        for router in graph.branches.get(name, ()):
-            following |= set(graph.nodes) if router.routes is None else set(router.routes.values())
-        if name != START:
-            following |= set(graph.nodes[name].destinations)
-            if not graph.nodes[name].destinations and name not in followers and name not in graph.branches:
-                following |= set(graph.nodes)  # it can only go on by a Command
-        new = following - reached - {END}
-        reached |= new
-        found += new
+
+def check_metadata(node: str, metadata: object) -> dict[str, Any]:
+    """Return the metadata of a node."""
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise ArgumentTypeError(f"metadata of node {node!r} must be a mapping, not {metadata!r:.200}")
+    return dict(metadata or {})
+
+
+def check_join(sources: object) -> list[str]:
+    """Return the names of the nodes that a join waits for."""
+    if not isinstance(sources, Iterable):
+        raise ArgumentTypeError(
+            f"the source of an edge must be the name of a node, or a list of them, not {sources!r:.200}"
+        )
+    names = list(sources)
+    if not names or not all(isinstance(one, str) and one not in (START, END) for one in names):
+        raise ArgumentError(f"a join needs the names of the nodes to wait for, not {names!r:.200}")
+    return names
+
+
+def check_routes(source: str, routes: object) -> dict[Hashable, str] | None:
+    """Return where each result of a router leads, if it is declared."""
+    if routes is None:
+        return None
+    if isinstance(routes, str) or not isinstance(routes, Iterable):
+        raise ArgumentTypeError(
+            f"routes of node {source!r} must be a mapping to names, or a sequence of names, not {routes!r:.200}"
+        )
+    pairs = list(routes.items() if isinstance(routes, Mapping) else ((one, one) for one in routes))
+    for _, target in pairs:
+        if not isinstance(target, str):
+            raise ArgumentTypeError(f"routes of node {source!r} must lead to names of nodes, not to {target!r:.200}")
+    return dict(pairs)
+
+
+def _check_reached(graph: StateGraph) -> None:
+    """Refuse nodes that no path leads to."""
+    reached = reached_nodes(graph)
     missing = [name for name in graph.nodes if name not in reached]
     if missing:
         raise ArgumentError(
             f"nothing leads to {_list(missing)}: add an edge, a route, or destinations= of a node that goes there by "
             f"Command or Send"
         )
+
+
+def reached_nodes(graph: StateGraph) -> set[str]:
+    """Return the nodes that some path leads to, and the end if one does.
+
+    Where a router may return any node, or a node declares no destinations, as nobody can know which, all are reached.
+    """
+    followers: dict[str, set[str]] = {}
+    for source, target in _edges(graph):
+        followers.setdefault(source, set()).add(target)
+    anywhere = {*graph.nodes, END}
+    reached, found = {START}, [START]
+    while found:
+        name = found.pop()
+        following = set(followers.get(name, ()))
+        for router in graph.branches.get(name, ()):
+            following |= anywhere if router.targets is None else set(router.targets)
+        if name != START:
+            following |= set(graph.nodes[name].destinations)
+            if not graph.nodes[name].destinations and name not in followers and name not in graph.branches:
+                following |= anywhere  # it can only go on by a Command
+        new = following - reached
+        reached |= new
+        found += new - {END}
+    return reached
 
 
 def _edges(graph: StateGraph) -> Iterable[tuple[str, str]]:
@@ -78,11 +134,26 @@ def _edges(graph: StateGraph) -> Iterable[tuple[str, str]]:
         for sources in joins:
             for source in sorted(sources):
                 yield source, target
-    for source in graph.branches:
-        if source == END:
-            raise ArgumentError("there can be no conditional edge from the end")
-        yield source, END
+
+
+def _routes(router: Router) -> Iterable[tuple[object, str]]:
+    """Return what a router may return, as far as it is declared, and where that leads."""
+    return router.routes.items() if router.routes is not None else [(one, one) for one in router.targets or ()]
 
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "there are none"
+
+
+def check_carried(graph: StateGraph) -> None:
+    """Refuse what a state that travels in messages cannot do, and a graph whose end no edge or router can lead to."""
+    deferred = [name for name, node in graph.nodes.items() if node.defer]
+    if deferred:
+        raise ArgumentError(
+            f"defer=True of {_list(deferred)} needs compile(carry='shared'): with carry='messages', a node runs when "
+            f"states reach it; wait for several by add_edge([...], {deferred[0]!r})"
+        )
+    if END not in reached_nodes(graph):
+        raise ArgumentError(
+            "nothing leads to the end, where carry='messages' keeps the state: add an edge to END, or a route"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError, CodecError, 
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import State
@@ -33,6 +34,7 @@ from gpu_pregel.workflows.tasks import node_of
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.workflows.stored_threads import StoredThread
 
 ONCE = RetryPolicy(attempts=1)
 INTERRUPT = "__interrupt__"
@@ -71,21 +73,23 @@ class GraphRuns:
         Those that all runs have in common.
     """
 
+    is_shared = True
+    """Whether all nodes share a state."""
+    _runners: tuple[type[NodeRunner], type[NodeRunner]] = (NodeRunner, AsyncNodeRunner)
+    _on_failure = "raise"
+
     def __init__(self, graph: GraphSpec, options: CompileOptions, *, is_nested: bool = False) -> None:
         self.graph, self.options = graph, options
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
-        is_local = options.workers == 0
-        runner = AsyncNodeRunner if graph.is_async else NodeRunner
-        self._runner = runner(graph, {}, options.retry or ONCE, options.store if is_local else None, options.cache)
+        self._runner = self._make_runner()
         self.base = RunOptions(
             self._runner,
             workers=options.workers,
             threads=0 if options.workers or graph.is_async else options.threads or THREADS,
-            aggregators=_aggregators(graph, is_nested),
+            aggregators=self._make_aggregators(is_nested),
+            on_failure=self._on_failure,
             retry=_retry(graph, options.retry or ONCE),
-            timeout=NodeTimeout(graph.nodes)
-            if any(node.timeout is not None for node in graph.nodes.values())
-            else None,
+            timeout=_timeout(graph),
             on_missing="create",
             store=options.store,
             durability=options.durability,
@@ -96,6 +100,23 @@ class GraphRuns:
         self._vertices = dict.fromkeys(graph.ids.values(), halted)
         self._aggregates = {name: encode(one.initial) for name, one in self.base.aggregators_by_name.items()}
         self._nested: dict[int, GraphRuns] = {}
+
+    def _make_runner(self) -> NodeRunner:
+        """Return the compute function."""
+        graph, options = self.graph, self.options
+        store = options.store if options.workers == 0 else None
+        return self._runners[graph.is_async](graph, {}, options.retry or ONCE, store, options.cache)
+
+    def _make_aggregators(self, is_nested: bool) -> dict[str, Aggregator]:
+        """Return the aggregators, which hold the state."""
+        aggregators = {
+            name: Aggregator(fold, initial=fold.key.initial, persistent=True) for name, fold in self.graph.folds.items()
+        }
+        if self.graph.has_deferred:
+            aggregators[BUSY] = Aggregator("sum", initial=0)
+        if is_nested:
+            aggregators[PARENT] = Aggregator(FirstUpdate(), initial=(), persistent=True)
+        return aggregators
 
     def nested(self, store: Store | None) -> GraphRuns:
         """Return the runs of this graph as a node of another one, whose store they use."""
@@ -124,13 +145,16 @@ class GraphRuns:
 
     # Start and go on.
 
+    def check_input(self, message: Any, thread: StoredThread) -> None:
+        """Refuse an input that a thread cannot take."""
+
     def start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
         """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
         try:
             state = self._initial_state(message, options)
         except CodecError as error:
             raise CodecError(f"the input: {error}") from None
-        agents = AgentRun(options, begin_state(state, options, run_id=run_id))
+        agents = AgentRun(options, begin_state(state, options, run_id=run_id, forced=False))
         if self.is_before_breakpoint(agents):
             self.pause(agents)
         return agents
@@ -190,7 +214,11 @@ class GraphRuns:
 
     def waiting(self, agents: AgentRun) -> Iterator[str]:
         """Yield the nodes of the next superstep."""
-        return map(node_of, due_tasks(self.graph, agents._policy.state, agents._policy._active))
+        return map(node_of, self.due(agents._policy.state, agents._policy._active))
+
+    def due(self, state: State, active: Iterable[Id]) -> list[str]:
+        """Return the tasks that run a node in the next superstep, among those that are active, in order."""
+        return due_tasks(self.graph, state, active)
 
     def is_before_breakpoint(self, agents: AgentRun) -> bool:
         """Whether a node of the next superstep is one to stop before."""
@@ -205,7 +233,7 @@ class GraphRuns:
         if status == "failed":
             raise AgentsFailedError(agents.result())
         if status == "max_supersteps":
-            raise SuperstepLimitError(self.limit(config), agents.result())
+            raise SuperstepLimitError(self.limit(config), agents.result(), list(dict.fromkeys(self.waiting(agents))))
         if agents._master.is_stopping:
             raise KeyboardInterrupt
         output = self.values(agents._policy.state.aggregates, self.graph.output)
@@ -225,15 +253,9 @@ def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:
     return NodeRetry(graph.nodes, default)
 
 
-def _aggregators(graph: GraphSpec, is_nested: bool) -> dict[str, Aggregator]:
-    aggregators = {
-        name: Aggregator(fold, initial=fold.key.initial, persistent=True) for name, fold in graph.folds.items()
-    }
-    if graph.has_deferred:
-        aggregators[BUSY] = Aggregator("sum", initial=0)
-    if is_nested:
-        aggregators[PARENT] = Aggregator(FirstUpdate(), initial=(), persistent=True)
-    return aggregators
+def _timeout(graph: GraphSpec) -> Any:
+    """Return the timeout of each task, if there are any."""
+    return NodeTimeout(graph.nodes) if any(node.timeout is not None for node in graph.nodes.values()) else None
 
 
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,13 @@ class Router:
     is_async: bool
     schema: Schema | None = None
     """What the router reads; by default the state of the graph."""
+    declared: tuple[str, ...] | None = None
+    """Where it leads, by its annotation."""
+
+    @property
+    def targets(self) -> tuple[str, ...] | None:
+        """Where it leads; None if that may be anywhere."""
+        return self.declared if self.routes is None else tuple(dict.fromkeys(self.routes.values()))
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,8 @@ class GraphSpec:
     joins : dict of str to tuple of frozenset
         The sources of each join of a target.
     branches : dict of str to tuple of Router
+    ends : frozenset of str
+        The sources of edges to the end.
     """
 
     schema: Schema
@@ -82,6 +91,7 @@ class GraphSpec:
     edges: dict[str, tuple[str, ...]]
     joins: dict[str, tuple[frozenset[str], ...]]
     branches: dict[str, tuple[Router, ...]]
+    ends: frozenset[str] = frozenset()
 
     @cached_property
     def ids(self) -> dict[str, Id]:

@@ -49,13 +49,7 @@ class KeyFold(SuperstepFold):
             raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error)) from None
 
     def _refuse_conflict(self, contributions: Sequence[tuple[Id, bytes]]) -> None:
-        writers = sorted({decode(vertex) for vertex, _ in contributions}, key=writer_order)
-        names = " and ".join(repr(vertex) for vertex in writers)
-        how = "in the same superstep" if len(writers) > 1 else "twice"
-        error = ArgumentError(
-            f"{names} wrote key {self.key.name!r} {how}, and it has no reducer: declare one, as in "
-            f"Annotated[list, append], or write it once"
-        )
+        error = conflict(self.key.name, [decode(vertex) for vertex, _ in contributions])
         raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error))
 
     def take(self, before: tuple[Any, ...], update: Any) -> tuple[Any, ...]:
@@ -70,3 +64,13 @@ class FirstUpdate(SuperstepFold):
     def fold(self, before: bytes, contributions: Sequence[tuple[Id, bytes]]) -> bytes:
         """Return the first contribution, or what was there before."""
         return before if decode(before) else contributions[0][1]
+
+
+def conflict(key: str, tasks: Sequence[str]) -> ArgumentError:
+    """Return the error for several updates of a key that has no reducer, given the tasks that made them."""
+    writers = sorted(set(tasks), key=writer_order)
+    how = "in the same superstep" if len(writers) > 1 else "twice"
+    return ArgumentError(
+        f"{' and '.join(map(repr, writers))} wrote key {key!r} {how}, and it has no reducer: declare one, as in "
+        f"Annotated[list, append], or write it once"
+    )

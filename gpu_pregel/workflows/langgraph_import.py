@@ -92,7 +92,7 @@ def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
 
 def _key(name: str, channel: Any) -> Key | None:
     """Return the key that a channel stands for, or None for channels of other kinds."""
-    from langgraph.folds import BinaryOperatorAggregate, LastValue
+    from langgraph.channels import BinaryOperatorAggregate, LastValue
 
     if type(channel) is LastValue:
         return Key(name, None, ())

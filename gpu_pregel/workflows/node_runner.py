@@ -16,7 +16,7 @@ from functools import cache, partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
@@ -39,6 +39,7 @@ from gpu_pregel.workflows.task_messages import (
     is_due,
     is_triggered,
     read_output,
+    without_complete,
 )
 from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 
@@ -105,18 +106,8 @@ class NodeRunner:
                 context.vote_to_halt()
                 output = node.function(given, CURRENT.get()) if node.takes_context else node.function(given)
                 self._end(context, node.name, *read_output(node.name, output, self._graph))
-                return
-            calls = self._calls(context)
-            function, arguments, _ = next(calls)
-            while True:
-                try:
-                    result = function(*arguments)
-                except Exception as error:
-                    function, arguments, _ = calls.throw(error)
-                else:
-                    function, arguments, _ = calls.send(result)
-        except StopIteration:
-            return
+            else:
+                make_calls(self._calls(context))
         except ParentCommand as left:
             self._leave(context, left.command)
         finally:
@@ -143,36 +134,40 @@ class NodeRunner:
             return
         node, given = task
         kept = None if node.cache is None else cache_key(node.name, node.cache, given)
-        if kept is not None and (output := find_output(self._cache, kept)) is not None:
-            yield from self._follow(context, node.name, *output)
+        if kept is not None and (known := find_output(self._cache, kept)) is not None:
+            yield from self._follow(context, node.name, *known)
             return
+        output = yield from self._compute(context, node, given)
+        writes, targets = read_output(node.name, output, self._graph)
+        if kept is not None and node.cache is not None:
+            keep_output(self._cache, kept, node.cache, writes, targets)
+        yield from self._follow(context, node.name, writes, targets)
+
+    def _compute(self, context: Context, node: NodeSpec, given: Any) -> Generator[Call, Any, Any]:
+        """Return the output of a node or, if its last attempt raises, of its error handler."""
         arguments = (given, CURRENT.get()) if node.takes_context else (given,)
         try:
             self._check_attempt(node, context)
             output = yield Call(node.function, arguments, node.is_async)
         except Exception as error:
-            if not self._is_final(node, context, error):
+            if node.error_handler is None or not self._is_last(node, context, error):
                 raise
-            assert node.error_handler is not None
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
         if node.is_graph and type(output) is dict:
             output = {name: value for name, value in output.items() if name in self._graph.keys}
-        writes, targets = read_output(node.name, output, self._graph)
-        if kept is not None and node.cache is not None:
-            keep_output(self._cache, kept, node.cache, writes, targets)
-        yield from self._follow(context, node.name, writes, targets)
+        return output
 
     def _check_attempt(self, node: NodeSpec, context: Context) -> None:
         """Raise in the attempt that is left for an error handler, as the last one did not end by an exception."""
         if node.error_handler is not None and context.attempt > (node.retry or self._retry).attempts:
             raise TimeoutError("the last attempt exceeded its timeout, or its worker died")
 
-    def _is_final(self, node: NodeSpec, context: Context, error: Exception) -> bool:
-        """Whether an error handler takes this error, because the node is not tried again."""
-        if node.error_handler is None:
-            return False
-        retry = node.retry or self._retry
-        return context.attempt >= retry.attempts or not retry.matches(error)
+    def _is_last(self, node: NodeSpec | None, context: Context, error: Exception) -> bool:
+        """Whether the node is not tried again after this error."""
+        retry = self._retry if node is None or node.retry is None else node.retry
+        if context.attempt >= retry.attempts or isinstance(error, CodecError):
+            return True
+        return not (error.retryable if isinstance(error, AttemptError) else retry.matches(error))
 
     # Before the node.
 
@@ -208,7 +203,7 @@ class NodeRunner:
 
     def _enter(self, context: Context) -> Calls:
         """Apply the caller's input: the task of the start."""
-        given = [*([context.value] if context.superstep == 0 else []), *context.messages]
+        given = [*([context.value] if context.value is not None else []), *context.messages]
         context.value = None
         for kind, update, goto in given:
             assert kind == INPUT
@@ -258,8 +253,7 @@ class NodeRunner:
         """Let complete joins wait for all their sources again."""
         joins = self._graph.joins.get(name)
         if joins is not None:
-            ended = zip(context.value, joins, strict=True)
-            context.value = [[] if set(one) == sources else one for one, sources in ended]
+            context.value = without_complete(self._graph, name, context.value)
 
     def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""
@@ -385,6 +379,21 @@ class AsyncNodeRunner(NodeRunner):
             return await function(*arguments)
         run = partial(copy_context().run, function, *arguments)
         return await asyncio.get_running_loop().run_in_executor(threads(), run)
+
+
+def make_calls(calls: Calls) -> None:
+    """Make the calls that a task yields."""
+    try:
+        function, arguments, _ = next(calls)
+        while True:
+            try:
+                result = function(*arguments)
+            except Exception as error:
+                function, arguments, _ = calls.throw(error)
+            else:
+                function, arguments, _ = calls.send(result)
+    except StopIteration:
+        return
 
 
 @cache

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, is_typeddict
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.workflows.type_hints import resolved_hints
 
 Reducer = Callable[[Any, Any], Any]
 Writes = list[tuple[str, Any]]
@@ -51,7 +51,13 @@ class Schema:
         self._is_dict, self._is_model = is_typeddict(cls), hasattr(cls, "model_fields")
         if not (self._is_dict or self._is_model or (isinstance(cls, type) and dataclasses.is_dataclass(cls))):
             raise ArgumentTypeError(f"a state must be a TypedDict, a dataclass or a pydantic model, not {cls!r:.200}")
-        hints = _hints(cls)
+        try:
+            hints = resolved_hints(cls)
+        except NameError as error:
+            raise ArgumentError(
+                f"the annotations of {cls.__name__} cannot be resolved ({error}): define the types that they name in "
+                f"its module"
+            ) from None
         self.keys = {name: _key(cls, name, hint) for name, hint in hints.items() if self._is_key(name)}
         if not self.keys:
             raise ArgumentError(f"{cls.__name__} has no fields: annotate at least one key of the state")
@@ -65,24 +71,6 @@ class Schema:
     def make(self, values: dict[str, Any]) -> Any:
         """Return a state with these values of this class's keys."""
         return values if self._is_dict else self.cls(**values)
-
-
-def _hints(cls: Any) -> dict[str, Any]:
-    """Return the annotations of a class; names in them may be those of its module, or of the calling functions."""
-    try:
-        return get_type_hints(cls, include_extras=True)
-    except NameError:
-        frame, names = sys._getframe(1), dict[str, Any]()
-        while frame is not None:
-            names = {**frame.f_globals, **frame.f_locals, **names}
-            frame = frame.f_back  # type: ignore[assignment]
-    try:
-        return get_type_hints(cls, localns=names, include_extras=True)
-    except NameError as error:
-        raise ArgumentError(
-            f"the annotations of {cls.__name__} cannot be resolved ({error}): define the types that they name in its "
-            f"module"
-        ) from None
 
 
 def _key(cls: Any, name: str, hint: Any) -> Key:
@@ -153,6 +141,10 @@ def writes_of(update: Any, keys: Mapping[str, Key], source: str) -> Writes:
         ]
     if dataclasses.is_dataclass(update) and not isinstance(update, type):
         named = {field.name: getattr(update, field.name) for field in dataclasses.fields(update)}
+        if named.keys().isdisjoint(keys):
+            raise ArgumentError(
+                f"{source} gave a {type(update).__name__}, which has no key of the state: {', '.join(keys)}"
+            )
         return [(name, value) for name, value in named.items() if name in keys and value is not None]
     raise ArgumentTypeError(
         f"{source} must give a dict of updates, a state, a Command or None, not {update!r:.200} of type "

@@ -14,10 +14,9 @@ from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import Interrupt
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
-from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.stored_threads import StoredThread, checkpoint_id
-from gpu_pregel.workflows.task_messages import due_tasks
+from gpu_pregel.workflows.task_messages import active_vertices
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _snapshot(
     runs: GraphRuns, thread: StoredThread, run: str, superstep: int, commits: Mapping[int, CommitRow], *, is_last: bool
 ) -> StateSnapshot:
     found = read_run(thread.store, run, None if is_last else superstep)
-    tasks, commit, forked = _tasks(runs.graph, found), commits.get(superstep), thread.store.run(run).parent
+    tasks, commit, forked = _tasks(runs, found), commits.get(superstep), thread.store.run(run).parent
     steps = [step for step in (*commits, -1 if forked is None else forked[1]) if step < superstep]
     parent = (run, max(steps)) if steps else forked
     return StateSnapshot(
@@ -151,13 +150,12 @@ def _config(thread: StoredThread, run: str, superstep: int) -> dict[str, Any]:
     return {"configurable": {"thread_id": thread.name, "checkpoint_id": checkpoint_id(run, superstep)}}
 
 
-def _tasks(graph: GraphSpec, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
+def _tasks(runs: GraphRuns, found: RecoveredRun) -> tuple[TaskSnapshot, ...]:
     """Return the tasks of the next superstep, in order."""
     state, ledger = found.state, found.ledger()
-    active = {*state.inbox, *(name for name, one in state.vertices.items() if not one.halted)}
     questions = open_questions(ledger)
     tasks = []
-    for vertex in due_tasks(graph, state, active):
+    for vertex in runs.due(state, active_vertices(state)):
         encoded, error = id_key(vertex), None
         if encoded in ledger.records:
             continue

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.partition_options import is_async
@@ -13,15 +11,24 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.arguments import check_choice, check_flag, check_seconds
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
-from gpu_pregel.workflows.graph_checks import check_graph
+from gpu_pregel.workflows.graph_checks import (
+    check_carried,
+    check_graph,
+    check_join,
+    check_metadata,
+    check_names,
+    check_routes,
+)
 from gpu_pregel.workflows.graph_runs import CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
 from gpu_pregel.workflows.node_cache import Cache, CachePolicy
 from gpu_pregel.workflows.schemas import Key, Schema
+from gpu_pregel.workflows.signatures import command_targets, first_annotation, name_of, router_targets, takes_context
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.workflows.message_graph import MessagePassingGraph
 
 Node = Callable[..., Any]
 
@@ -119,7 +126,8 @@ class StateGraph:
         defer : bool, default False
             Run the node only when no other node is left to run.
         destinations : sequence of str
-            Where the node may go by ``Command(goto=...)``: checked, and shown in pictures.
+            Where the node may go by ``Command(goto=...)``: checked, and shown in pictures. Default: the names in an
+            annotation like ``-> Command[Literal["a", "b"]]``.
         metadata : mapping, optional
 
         Returns
@@ -128,13 +136,13 @@ class StateGraph:
             This graph.
         """
         if not isinstance(node, str):
-            function, node = node, _name_of(node)
+            function, node = node, name_of(node)
         self._check_name(node)
         if isinstance(function, CompiledGraph):
             function = as_node(function, node)
         if not callable(function):
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
-        takes_context = _takes_context(function, f"node {node!r}")
+        with_context = takes_context(function, f"node {node!r}")
         if retry is not None and not isinstance(retry, RetryPolicy):
             raise ArgumentTypeError(f"retry of node {node!r} must be a RetryPolicy, not {retry!r:.200}")
         if error_handler is not None and not callable(error_handler):
@@ -147,7 +155,7 @@ class StateGraph:
             name=node,
             function=function,
             schema=self._schema(input) if input is not None else self._input_of(function),
-            takes_context=takes_context,
+            takes_context=with_context,
             is_async=is_async(function),
             is_graph=isinstance(function, Subgraph),
             retry=retry,
@@ -155,8 +163,8 @@ class StateGraph:
             error_handler=error_handler,
             cache=cache,
             defer=check_flag("defer", defer),
-            destinations=tuple(destinations),
-            metadata=dict(metadata or {}),
+            destinations=tuple(destinations) or command_targets(function),
+            metadata=check_metadata(node, metadata),
         )
         return self
 
@@ -172,14 +180,7 @@ class StateGraph:
 
     def _input_of(self, function: Node) -> Schema:
         """Return the schema of a function's first parameter, or that of the graph."""
-        target = function.func if isinstance(function, partial) else function
-        target = target if inspect.isroutine(target) else type(target).__call__
-        try:
-            hints = get_type_hints(target)
-            names = list(inspect.signature(function).parameters)
-        except (NameError, TypeError, ValueError):
-            return self.schema
-        hint = hints.get(names[0]) if names else None
+        hint = first_annotation(function)
         if hint is None or hint is self.schema.cls:
             return self.schema
         try:
@@ -212,9 +213,7 @@ class StateGraph:
         if isinstance(source, str):
             self.edges.setdefault(source, {})[target] = None
             return self
-        sources = list(source)
-        if not sources or not all(isinstance(one, str) and one not in (START, END) for one in sources):
-            raise ArgumentError(f"a join needs the names of the nodes to wait for, not {sources!r:.200}")
+        sources = check_join(source)
         if target == END:
             for one in sources:
                 self.edges.setdefault(one, {})[END] = None
@@ -236,7 +235,7 @@ class StateGraph:
         router : callable
             ``router(state)`` or ``router(state, context)``. The state has the updates of the node itself. It returns
             the name of a node, ``END``, a :class:`Send`, or a list of these; with ``routes``, keys of it in place of
-            names.
+            names. An annotation like ``-> Literal["a", "b"]`` says where it may lead.
         routes : mapping from results to names, or sequence of names, optional
 
         Returns
@@ -246,13 +245,13 @@ class StateGraph:
         """
         if not callable(router):
             raise ArgumentTypeError(f"the router of node {source!r} must be a function of (state), not {router!r:.200}")
-        if routes is not None and not isinstance(routes, Mapping):
-            routes = {name: name for name in routes}
-        name = _name_of(router)
+        routes = check_routes(source, routes)
+        name = name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
-        takes_context = _takes_context(router, f"router {name!r}")
-        self.branches.setdefault(source, []).append(Router(router, name, routes, takes_context, is_async(router)))
+        with_context, declared = takes_context(router, f"router {name!r}"), router_targets(router)
+        made = Router(router, name, routes, with_context, is_async(router), declared=declared)
+        self.branches.setdefault(source, []).append(made)
         return self
 
     def add_sequence(self, nodes: Iterable[Node | tuple[str, Node]]) -> Self:
@@ -265,7 +264,7 @@ class StateGraph:
         """
         before = None
         for one in nodes:
-            name, function = one if isinstance(one, tuple) else (_name_of(one), one)
+            name, function = one if isinstance(one, tuple) else (name_of(one), one)
             self.add_node(name, function)
             if before is not None:
                 self.add_edge(before, name)
@@ -282,9 +281,42 @@ class StateGraph:
         """End after a node: an edge to ``END``."""
         return self.add_edge(node, END)
 
+    @overload
     def compile(
         self,
         *,
+        carry: Literal["messages"],
+        store: Store | None = None,
+        workers: int = 0,
+        threads: int | None = None,
+        retry: RetryPolicy | None = None,
+        max_supersteps: int = 100,
+        interrupt_before: Sequence[str] | str = (),
+        interrupt_after: Sequence[str] | str = (),
+        durability: str = "machine",
+        cache: Cache | None = None,
+        name: str = "graph",
+    ) -> MessagePassingGraph: ...
+    @overload
+    def compile(
+        self,
+        *,
+        carry: Literal["shared"] = "shared",
+        store: Store | None = None,
+        workers: int = 0,
+        threads: int | None = None,
+        retry: RetryPolicy | None = None,
+        max_supersteps: int = 100,
+        interrupt_before: Sequence[str] | str = (),
+        interrupt_after: Sequence[str] | str = (),
+        durability: str = "machine",
+        cache: Cache | None = None,
+        name: str = "graph",
+    ) -> CompiledGraph: ...
+    def compile(
+        self,
+        *,
+        carry: str = "shared",
         store: Store | None = None,
         workers: int = 0,
         threads: int | None = None,
@@ -300,6 +332,9 @@ class StateGraph:
 
         Parameters
         ----------
+        carry : {"shared", "messages"}
+            How the state gets from node to node: all share one, or it travels in the messages along the edges; see
+            :class:`MessagePassingGraph`.
         store : SQLiteStore, PostgresStore or MemoryStore, optional
             Keeps each superstep of each thread (``config={"configurable": {"thread_id": ...}}``), so that it can be
             continued, after a crash too. Questions need one.
@@ -329,8 +364,30 @@ class StateGraph:
             Edges or routes name nodes that do not exist, nodes cannot be reached, or there is no entry.
         """
         check_graph(self)
+        check_choice("carry", carry, ("shared", "messages"))
         check_choice("durability", durability, ("machine", "process"))
-        spec = GraphSpec(
+        options = CompileOptions(
+            store=store,
+            workers=workers,
+            threads=threads,
+            retry=retry,
+            max_supersteps=max_supersteps,
+            interrupt_before=check_names("interrupt_before", interrupt_before, self.nodes),
+            interrupt_after=check_names("interrupt_after", interrupt_after, self.nodes),
+            durability=durability,
+            cache=cache,
+            name=name,
+        )
+        if carry == "shared":
+            return CompiledGraph(self.spec(), options)
+        from gpu_pregel.workflows.message_graph import MessagePassingGraph
+
+        check_carried(self)
+        return MessagePassingGraph(self.spec(), options)
+
+    def spec(self) -> GraphSpec:
+        """Return the graph as data, unchecked."""
+        return GraphSpec(
             schema=self.schema,
             input=self.input,
             output=self.output,
@@ -339,48 +396,18 @@ class StateGraph:
             edges={one: tuple(target for target in targets if target != END) for one, targets in self.edges.items()},
             joins={target: tuple(dict.fromkeys(joins)) for target, joins in self.joins.items()},
             branches={source: tuple(branches) for source, branches in self.branches.items()},
+            ends=frozenset(source for source, targets in self.edges.items() if END in targets),
         )
-        options = CompileOptions(
-            store=store,
-            workers=workers,
-            threads=threads,
-            retry=retry,
-            max_supersteps=max_supersteps,
-            interrupt_before=self._names("interrupt_before", interrupt_before),
-            interrupt_after=self._names("interrupt_after", interrupt_after),
-            durability=durability,
-            cache=cache,
-            name=name,
-        )
-        return CompiledGraph(spec, options)
 
-    def _names(self, argument: str, names: Sequence[str] | str) -> frozenset[str]:
-        """Return the names of nodes that a caller has passed."""
-        if names == "*":
-            return frozenset(self.nodes)
-        if isinstance(names, str):
-            raise ArgumentTypeError(f"{argument} must be a sequence of names or '*', not {names!r}")
-        for one in names:
-            if one not in self.nodes:
-                raise ArgumentError(f"{argument} names {one!r}, which is no node: {', '.join(map(repr, self.nodes))}")
-        return frozenset(names)
+    # Pictures.
 
+    def draw_mermaid(self) -> str:
+        """Return the graph, finished or not, in the language of Mermaid."""
+        from gpu_pregel.workflows.drawing import draw_mermaid
 
-def _name_of(function: Any) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return str(getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__)
+        return draw_mermaid(self.spec())
 
+    def _repr_html_(self) -> str:
+        from gpu_pregel.workflows.drawing import draw_svg
 
-def _takes_context(function: Callable[..., Any], role: str) -> bool:
-    """Whether a function has a second parameter without default."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    required = [one for one in positional if one.default is one.empty]
-    several = any(one.kind is one.VAR_POSITIONAL for one in parameters)
-    if len(required) > 2 or (not positional and not several):
-        raise ArgumentTypeError(f"{role} must be a function of (state) or (state, context), not of {len(required)}")
-    return len(required) == 2
+        return draw_svg(self.spec())

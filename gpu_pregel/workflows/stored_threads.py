@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from gpu_pregel.errors import ArgumentError, UnknownRunError
 from gpu_pregel.host.agents.recovery import read_run
 from gpu_pregel.host.agents.state_format import pack_state
+from gpu_pregel.workflows.task_messages import active_vertices, drop_tasks, due_tasks
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
     from gpu_pregel.host.stores.store import Store
+    from gpu_pregel.workflows.graph_spec import GraphSpec
 
 _CHECKPOINT = re.compile(r"(?s)(.*)@(-?\d+)")
 
@@ -67,27 +69,26 @@ class StoredThread:
             )
         return match[1], int(match[2])
 
-    def has_tasks(self, row: RunRow) -> bool:
+    def has_tasks(self, row: RunRow, graph: GraphSpec) -> bool:
         """Whether a run has tasks that are not finished."""
         if row.status == "completed":
             return False
         found = read_run(self.store, row.id)
-        return bool(found.state.inbox or found.begun)
+        return bool(found.begun or due_tasks(graph, found.state, active_vertices(found.state)))
 
-    def drop_tasks(self, row: RunRow) -> RunRow:
+    def drop_tasks(self, row: RunRow, graph: GraphSpec) -> RunRow:
         """Fork a run without its unfinished tasks; return the fork."""
-        return self.store.run(self._fork(row.id, row.head, keep_tasks=False))
+        return self.store.run(self._fork(row.id, row.head, graph))
 
-    def fork_from(self, checkpoint: str, *, keep_tasks: bool) -> str:
-        """Let the thread go on from a former state: return the new run."""
+    def fork_from(self, checkpoint: str, drop: GraphSpec | None) -> str:
+        """Let the thread go on from a former state, without its tasks if a graph is given; return the new run."""
         run, superstep = self.find(checkpoint)
-        return self._fork(run, superstep, keep_tasks=keep_tasks)
+        return self._fork(run, superstep, drop)
 
-    def _fork(self, run: str, superstep: int, *, keep_tasks: bool) -> str:
+    def _fork(self, run: str, superstep: int, drop: GraphSpec | None) -> str:
         state = read_run(self.store, run, superstep).state
-        if not keep_tasks:
-            state.inbox = {}
-            state.vertices = {name: one._replace(halted=True) for name, one in state.vertices.items()}
+        if drop is not None:
+            drop_tasks(drop, state)
         new = self.next_id()
         self.store.fork(run, superstep, new, pack_state(state), meta=self.store.run(run).meta or b"", blobs={})
         return new

@@ -31,6 +31,8 @@ def as_node(app: CompiledGraph, name: str) -> Subgraph:
     """Return a compiled graph as the function of a node."""
     if app.options.store is not None:
         raise ArgumentError(f"node {name!r} is a graph with a store: compile it without, it uses the one of its parent")
+    if not app._runs.is_shared:
+        raise ArgumentError(f"node {name!r} is a graph with carry='messages': compile it with carry='shared'")
     return (AsyncSubgraph if app.graph.is_async else Subgraph)(app)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.workflows.commands import START, Command, Send
@@ -63,6 +63,34 @@ def due_tasks(graph: GraphSpec, state: State, active: Iterable[Id]) -> list[str]
     return due if len(deferred) == len(due) else [vertex for vertex in due if vertex not in deferred]
 
 
+def active_vertices(state: State) -> set[Id]:
+    """Return the vertices that the next superstep computes."""
+    return {*state.inbox, *(vertex for vertex, one in state.vertices.items() if not one.halted)}
+
+
+def drop_tasks(graph: GraphSpec, state: State) -> None:
+    """Drop the tasks that run a node in the next superstep.
+
+    Which sources of joins have ended is noted all the same, and deferred nodes that still wait for others go on waiting.
+    """
+    for vertex in due_tasks(graph, state, active_vertices(state)):
+        encoded = id_key(vertex)
+        messages = list(map(decode, state.inbox.pop(encoded, ())))
+        data = state.vertices.get(encoded)
+        if data is None:
+            continue
+        value = None
+        if vertex in graph.joins:
+            ended = arrived(graph, vertex, decode(bytes(data.value)), messages)
+            value = without_complete(graph, vertex, ended)
+        state.vertices[encoded] = data._replace(value=encode(value), halted=True)
+
+
+def without_complete(graph: GraphSpec, name: str, ended: list[list[str]]) -> list[list[str]]:
+    """Return which sources of each join have ended, after the complete joins have started their node."""
+    return [[] if set(one) == sources else one for one, sources in zip(ended, graph.joins[name], strict=True)]
+
+
 def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
     """Return the updates of keys and the destinations in what a node has returned."""
     source = f"node {name!r}"
@@ -73,6 +101,8 @@ def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[
             raise ParentCommand(output)
         writes = [] if output.update is None else writes_of(output.update, graph.keys, source)
         return writes, checked_targets(name, output)
+    if isinstance(output, Send):
+        raise ArgumentTypeError(f"{source} returned a Send: return Command(goto=[Send(...), ...])")
     if isinstance(output, (list, tuple)) and any(isinstance(one, (Command, Send)) for one in output):
         writes, targets = [], []
         for one in output:
@@ -101,7 +131,7 @@ def destinations(name: str, router: Router, result: Any) -> list[Target]:
         if isinstance(one, Send):
             found.append(one)
         elif router.routes is not None:
-            if one not in router.routes:
+            if not isinstance(one, Hashable) or one not in router.routes:
                 known = ", ".join(map(repr, router.routes))
                 raise ArgumentError(
                     f"the router {router.name!r} of node {name!r} returned {one!r:.200}, which is no key of its "

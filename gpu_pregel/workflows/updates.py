@@ -38,7 +38,7 @@ def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_nod
     if as_node is None:
         as_node = _last_node(thread, run, superstep)
     if checkpoint is not None or read_run(thread.store, run).begun:
-        run = thread.fork_from(checkpoint_id(run, superstep), keep_tasks=True)
+        run = thread.fork_from(checkpoint_id(run, superstep), None)
     return _commit(runs, thread, run, writes, as_node)
 
 

@@ -127,8 +127,18 @@ def begin(
     return begin_state(initial_state(given, options), options, kind, run_id)
 
 
-def begin_state(state: State, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None) -> RecoveredRun:
-    """Begin a run with a state, in a store if the options name one."""
+def begin_state(
+    state: State,
+    options: RunOptions,
+    kind: RunKind = AGENTS,
+    run_id: str | None = None,
+    *,
+    forced: bool = True,
+) -> RecoveredRun:
+    """Begin a run with a state, in a store if the options name one.
+
+    ``forced`` as in ``Store.create``: where nobody is told that the run exists before its first commit.
+    """
     if run_id is None:
         run_id = new_run_id() if options.run_id is None else options.run_id
     result = RecoveredRun(run_id, 0, 0, state)
@@ -143,6 +153,7 @@ def begin_state(state: State, options: RunOptions, kind: RunKind = AGENTS, run_i
             durability=options.durability,
             meta=RunMetadata.of_options(options).pack(),
             schema=SCHEMA,
+            forced=forced,
         )
         lease = Lease(options.store, claim)
         result.journal = kind.journal(lease, state, head=-1, base_every=options.base_every, base_size=len(base))

@@ -10,6 +10,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.observers.events import Observer
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.vertex_options import RetryOfVertex, TimeoutOfVertex
 from gpu_pregel.host.arguments import check_flag, check_integer
 
 if TYPE_CHECKING:
@@ -46,10 +47,13 @@ class Agents:
         What to do when an agent has failed its last attempt, as in :func:`gpu_pregel.agents.run`.
     workers : int, default 0
         Number of worker processes; 0 computes in this process.
-    retry : RetryPolicy, optional
-        How often a vertex is tried in a superstep. Default: ``RetryPolicy()``.
-    timeout : float, optional
-        Seconds for an attempt at a vertex; needs workers, or an ``async`` function.
+    threads : int, default 0
+        Maximum number of attempts side by side on threads of this process, as in :func:`gpu_pregel.agents.run`.
+    retry : RetryPolicy or callable, optional
+        How often a vertex is tried in a superstep, or a function of its id that returns this. Default:
+        ``RetryPolicy()``.
+    timeout : float or callable, optional
+        Seconds for an attempt at a vertex, or such a function; needs workers, threads, or an ``async`` function.
     max_memory : int, optional
         Bytes of memory for each worker; needs workers.
     observer : callable or sequence of callables, optional
@@ -76,8 +80,9 @@ class Agents:
     max_lag: int = 0
     on_failure: Any = "raise"
     workers: int = 0
-    retry: RetryPolicy | None = None
-    timeout: float | None = None
+    threads: int = 0
+    retry: RetryPolicy | RetryOfVertex | None = None
+    timeout: float | TimeoutOfVertex | None = None
     max_memory: int | None = None
     observer: Observer | Sequence[Observer] = ()
 
@@ -101,7 +106,7 @@ class Agents:
 
     def options(self) -> dict[str, Any]:
         """Return the options of the agent runtime that differ from their defaults."""
-        names = ("on_failure", "workers", "retry", "timeout", "max_memory", "observer")
+        names = ("on_failure", "workers", "threads", "retry", "timeout", "max_memory", "observer")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value != getattr(Agents, name)}
 

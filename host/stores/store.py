@@ -77,6 +77,7 @@ class Store(RunQueries):
         blobs: Mapping[str, Any] | None = None,
         status: str = "running",
         schema: int = 1,
+        forced: bool = True,
     ) -> Claim:
         """Create a run with the state before its first superstep, and claim it.
 
@@ -100,6 +101,8 @@ class Store(RunQueries):
         status : str, default "running"
         schema : int, default 1
             Version of the caller's formats.
+        forced : bool, default True
+            With False, a crash of the machine before the claim's next forced transaction may undo the creation.
 
         Returns
         -------
@@ -119,7 +122,7 @@ class Store(RunQueries):
             lease=now + seconds,
             status=check_text("status", status),
         )
-        forced = durability == "machine"
+        forced = forced and durability == "machine"
         self._transactions.create(row, as_blob("meta", meta), named_blobs(base, blobs), forced)
         return Claim(run_id, 1, owner, seconds, durability, row.key)
 

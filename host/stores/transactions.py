@@ -64,7 +64,9 @@ class RunTransactions:
 
     def release(self, claim: Claim, status: str | None) -> None:
         """End a claim."""
-        self._write(claim, {} if status is None else {"status": status}, lease=_released)
+        # Without a status, a crash of the machine may undo it: that ends the owner too, and a claim ends with its owner.
+        changes = {} if status is None else {"status": status}
+        self._write(claim, changes, lease=_released, may_force=status is not None)
         self._claimed.pop(claim.key, None)
 
     def flush(
@@ -263,6 +265,7 @@ class RunTransactions:
         added: Sequence[Blob] = (),
         lease: Callable[[], float] | None = None,
         is_committed: IsCommitted | None = None,
+        may_force: bool = True,
     ) -> None:
         """Replace the row of a run if the claim is still valid and the head is the expected one."""
 
@@ -280,7 +283,8 @@ class RunTransactions:
             return new, [] if writes is None else writes(row)
 
         with self._database.lock:
-            self._claimed[claim.key] = self._replace(read, revise, claim.durability == "machine", is_committed)
+            forced = may_force and claim.durability == "machine"
+            self._claimed[claim.key] = self._replace(read, revise, forced, is_committed)
 
     def _read_claimed(self, claim: Claim) -> StoredRow:
         row = self._table.lookup_key(claim.key)

@@ -157,7 +157,8 @@ def test_a_timeout_that_cannot_be_enforced_is_refused_before_work() -> None:
         ctx.vote_to_halt()
 
     with pytest.raises(
-        ArgumentError, match=r"timeout=5 cannot be enforced with workers=0.*pass workers=1, or make it async"
+        ArgumentError,
+        match=r"timeout=5 cannot be enforced with workers=0.*pass workers=1 or threads=1, or make it async",
     ):
         agents.run([Vertex("a")], never, timeout=5)
     with pytest.raises(ArgumentError, match="function 'second' cannot be interrupted"):

@@ -31,7 +31,7 @@ from tests.stores import Open
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat supersteps in this process as quick, however slow the machine is."""
-    monkeypatch.setattr(transport, "_SLICE_SECONDS", 600)
+    monkeypatch.setattr(transport, "SLICE_SECONDS", 600)
     monkeypatch.setattr(journal, "FLUSH_AFTER", 600)
 
 

@@ -266,6 +266,17 @@ def test_each_call_is_one_transaction(store: Store) -> None:
     assert store.counts.forced == len(calls)
 
 
+def test_what_nobody_relies_on_is_not_forced(store: Store) -> None:
+    store.counts.transactions = store.counts.forced = 0
+    claim = store.create("run", "agents", b"base", owner="me", durability="machine", forced=False)
+    assert (store.counts.transactions, store.counts.forced) == (1, 0)
+    store.commit(claim, 0, b"commit")
+    assert (store.counts.transactions, store.counts.forced) == (2, 1)
+    store.release(claim)
+    assert (store.counts.transactions, store.counts.forced) == (3, 1)
+    assert store.run("run").lease == 0
+
+
 # Model-based test
 
 

@@ -29,6 +29,8 @@ PROGRAMS = [
 ]
 AGENTS = ["agents_pagerank.py", "agents_streaming.py", "agents_tool_loop.py"]
 """Scripts, tested in ``test_agents.py``."""
+WORKFLOWS = ["agent_map_reduce.py"]
+"""Scripts, tested in ``test_map_reduce.py``."""
 OPERATORS = ["operators_bellman_ford.py", "operators_bfs.py", "operators_components.py"]
 """Scripts, tested in ``test_operators.py``."""
 PICTURES = [
@@ -94,7 +96,13 @@ def test_every_program_documents_its_command_and_is_tested() -> None:
     }
     assert documented == set(PROGRAMS)
     files = {path.name for path in EXAMPLES.glob("*.py")}
-    assert files == {name.partition(":")[0] for name in PROGRAMS} | {*AGENTS, *OPERATORS, *PICTURES, *OTHERS}
+    assert files == {name.partition(":")[0] for name in PROGRAMS} | {
+        *AGENTS,
+        *WORKFLOWS,
+        *OPERATORS,
+        *PICTURES,
+        *OTHERS,
+    }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -289,6 +289,11 @@ def test_runs_of_other_functions_are_left_alone(here: Served, capsys: pytest.Cap
         (["orders:count", "--store", "none.db"], 1, "none.db: does not exist"),
         (["orders:count", "--schema", "other"], 2, "--schema is that of a store in PostgreSQL, and "),
         (["orders:count", "--timeout", "5"], 2, "--timeout 5.0 cannot be enforced with --workers 0"),
+        (
+            ["orders:count", "--workers", "1", "--threads", "2"],
+            2,
+            "--threads 2 are threads of this process, but --workers",
+        ),
         (["orders:count", "--override", "nothing"], 2, "--override must be"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import numpy as np
@@ -273,3 +274,22 @@ def test_workers_start_when_the_first_agent_is_computed(path: gp.Graph, monkeypa
         )
         assert started == expected
     assert result.to_dict()["b"] == (3, 0.0)
+
+
+def test_agents_run_side_by_side_on_threads() -> None:
+    barrier = threading.Barrier(3)
+
+    def compute(ctx: Any) -> float:
+        barrier.wait(20)
+        return float(ctx.vertex_id)
+
+    program = gp.VertexProgram(
+        value=np.float64,
+        init=lambda ctx: -1.0,
+        message=lambda value, ctx: value,
+        combine="max",
+        apply=lambda value, incoming, ctx: value,
+    )
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
+    result = gp.run(graph, program, device="python", agents=gp.Agents(compute, vertices=[0, 1, 3], threads=3))
+    assert result.values.tolist() == [0.0, 1.0, -1.0, 3.0]

@@ -1,0 +1,87 @@
+"""A state graph that is killed: ``python -m tests.adversary.graph_victim`` with a JSON object.
+
+Each node appends the key of its task to a log and forces it to disk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import sys
+import time
+from functools import partial
+from typing import Any
+
+import gpu_pregel as gp
+from gpu_pregel import workflows
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.stores.store import Store
+from tests.random_graphs import GraphData, NodeData, World, graph_of, own_of, run_node
+
+THREAD = "t"
+CONFIG: dict[str, Any] = {"configurable": {"thread_id": THREAD}}
+_INPUTS = 2
+_MOST_SUPERSTEPS = 60
+
+
+def graph_to_kill(seed: int) -> GraphData:
+    """Return a random graph that neither fails nor has breakpoints."""
+    data = graph_of(random.Random(f"killed {seed}"))
+    nodes = tuple(dataclasses.replace(node, fails="") for node in data.nodes)
+    return dataclasses.replace(data, nodes=nodes, before=(), after=())
+
+
+def app_of(data: GraphData, store: Store, log: str | None, workers: int = 0) -> workflows.CompiledGraph:
+    """Return the graph; its nodes log their keys and take a few milliseconds."""
+    graph = own_of(data, World.own())
+    for node in data.nodes:
+        function = partial(run_and_log, node, log)
+        graph.nodes[node.name] = dataclasses.replace(graph.nodes[node.name], function=function, takes_context=True)
+    return graph.compile(store=store, workers=workers, max_supersteps=_MOST_SUPERSTEPS)
+
+
+def run_and_log(node: NodeData, log: str | None, state: Any, context: workflows.NodeContext) -> Any:
+    """Compute a node."""
+    if log is not None:
+        time.sleep(context.random.random() * 0.003)
+        file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, f"{context.key} {context.superstep} {node.name}\n".encode())
+        os.fsync(file)
+        os.close(file)
+        time.sleep(context.random.random() * 0.003)
+    return run_node(node, World.own(), state)
+
+
+def run_to_end(app: workflows.CompiledGraph) -> dict[str, Any]:
+    """Give the inputs that are left, and answer all questions; return the last state."""
+    while True:
+        try:
+            state = app.get_state(CONFIG)
+        except ArgumentError:
+            app.invoke(_input(0), CONFIG)
+            continue
+        given = sum(one == "input" for one in state.values["log"])
+        if state.interrupts:
+            app.invoke(workflows.Command(resume={one.id: repr(one.value) for one in state.interrupts}), CONFIG)
+        elif state.next:
+            app.invoke(None, CONFIG)
+        elif given < _INPUTS:
+            app.invoke(_input(given), CONFIG)
+        else:
+            return state.values
+
+
+def _input(number: int) -> dict[str, Any]:
+    return {"log": ["input"], "mixed": number, "steps": 0}
+
+
+def main(given: dict[str, Any]) -> None:
+    """Run the graph to its end."""
+    with gp.SQLiteStore(given["store"]) as store:
+        run_to_end(app_of(graph_to_kill(given["seed"]), store, given["log"], given["workers"]))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

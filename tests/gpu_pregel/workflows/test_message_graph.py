@@ -1,0 +1,343 @@
+"""State in messages: how states are merged, edges of all kinds, threads in a store, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError, SuperstepLimitError
+from gpu_pregel.workflows import (
+    END,
+    START,
+    Command,
+    Send,
+    StateGraph,
+    aggregate_state_messages,
+    append,
+    increment,
+    interrupt,
+)
+from gpu_pregel.workflows.state_messages import BASE, UPDATES
+
+
+class State(TypedDict, total=False):
+    log: Annotated[list[str], append]
+    total: Annotated[int, increment]
+    x: int
+
+
+def extend(old: list[str], new: list[str]) -> list[str]:
+    old.extend(new)
+    return old
+
+
+class Extended(TypedDict):
+    log: Annotated[list[str], extend]
+
+
+def log(name: str, **more: Any) -> Any:
+    return lambda state: {"log": name, **more}
+
+
+def built(edges: list[tuple[Any, str]], **nodes: Any) -> StateGraph:
+    graph = StateGraph(State)
+    for name, function in nodes.items():
+        graph.add_node(name, function)
+    for source, target in edges:
+        graph.add_edge(source, target)
+    return graph
+
+
+DIAMOND = [(START, "s"), ("s", "a"), ("s", "b"), ("a", "j"), ("b", "j"), ("j", END)]
+
+
+# Merging.
+
+MERGED: dict[str, tuple[list[tuple[Any, str]], dict[str, Any], dict[str, Any]]] = {
+    "each update counts once": (
+        DIAMOND,
+        {"s": log("s", total=1), "a": log("a", total=10), "b": log("b", x=5), "j": log("j", total=100)},
+        {"log": ["in", "s", "a", "b", "j"], "total": 111, "x": 5},
+    ),
+    "what one path has not written does not undo what the other has": (
+        DIAMOND,
+        {"s": log("s", x=1), "a": log("a", x=2), "b": log("b"), "j": log("j")},
+        {"log": ["in", "s", "a", "b", "j"], "total": 0, "x": 2},
+    ),
+    "the later superstep wins": (
+        [(START, "a"), (START, "b"), ("b", "c"), (["a", "c"], "j"), ("j", END)],
+        {"a": log("a", x=1), "b": log("b"), "c": log("c", x=2), "j": log("j")},
+        {"log": ["in", "a", "b", "c", "j"], "total": 0, "x": 2},
+    ),
+    "the end merges what reaches it in different supersteps": (
+        [(START, "a"), ("a", END), (START, "b"), ("b", "c"), ("c", END)],
+        {"a": log("a", x=1), "b": log("b", total=2), "c": log("c")},
+        {"log": ["in", "a", "b", "c"], "total": 2, "x": 1},
+    ),
+    "nested forks": (
+        [
+            (START, "a"),
+            (START, "b"),
+            ("a", "c"),
+            ("a", "d"),
+            ("c", "j"),
+            ("d", "j"),
+            ("b", "e"),
+            ("e", "j"),
+            ("j", END),
+        ],
+        {name: log(name, total=1) for name in "abcdej"},
+        {"log": ["in", "a", "b", "c", "d", "e", "j"], "total": 6},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_states_that_meet_are_merged(name: str) -> None:
+    edges, nodes, expected = MERGED[name]
+    graph = built(edges, **nodes)
+    assert graph.compile(carry="messages").invoke({"log": ["in"]}) == expected
+    assert graph.compile().invoke({"log": ["in"]}) == expected
+
+
+def test_two_updates_of_a_key_without_reducer_fail_the_node_that_merges_them() -> None:
+    graph = built(DIAMOND, s=log("s"), a=log("a", x=1), b=log("b", x=2), j=log("j"))
+    found = graph.compile(carry="messages").run({})
+    assert found.nodes["j"].error == (
+        "ArgumentError: 'a' and 'b' wrote key 'x' in the same superstep, and it has no reducer: declare one, as in "
+        "Annotated[list, append], or write it once"
+    )
+    assert found.state is None
+
+
+@pytest.mark.parametrize(
+    "messages, expected",
+    [
+        ([], None),
+        (["hello", {"other": 1}, 3], None),
+        ([{"state": {"x": 1}}], {"x": 1}),
+        ([{"state": {"x": 1}}, "hello"], {"x": 1}),
+        ([{"state": {"x": 1}}, {"state": {"x": 2}}], {"x": 2}),
+        ([{"state": {"x": 1, "total": 1}}, {"state": {"total": 2}}], {"x": 1, "total": 3}),
+        ([{"state": {"total": 2}}, {"state": {"total": 2}}], {"total": 2}),
+        ([{"state": {"log": ["a"]}}, {"state": {"log": ["b"]}}, {"state": {}}], {"log": ["a", "b"]}),
+        ([{"state": {"unknown": 1}}, {"state": {"unknown": 2}}], {"unknown": 2}),
+        (
+            [
+                {"state": {"total": 3}, "base": {"total": 1}, "updates": [(1, "a", [("total", 2)])]},
+                {"state": {"total": 5}, "base": {"total": 1}, "updates": [(1, "b", [("total", 4)])]},
+            ],
+            {"total": 7},
+        ),
+    ],
+)
+def test_aggregate_state_messages(messages: list[Any], expected: Any) -> None:
+    before = repr(messages)
+    assert aggregate_state_messages(messages, State) == expected
+    assert repr(messages) == before
+
+
+def test_reducers_that_modify_what_they_are_given_do_not_change_what_is_merged_later() -> None:
+    graph = StateGraph(Extended)
+    for name in "abc":
+        graph.add_node(name, lambda state, name=name: {"log": [name]})
+        graph.add_edge(START, name)
+    graph.add_node("d", lambda state: {"log": ["d"]}).add_edge("a", "d").add_edge("b", "d")
+    app = graph.add_edge("c", "d").add_edge("c", END).add_edge("d", END).compile(carry="messages")
+    assert app.invoke({"log": ["in"]}) == {"log": ["in", "a", "b", "c", "d"]}
+
+
+def test_a_state_that_has_not_forked_travels_alone() -> None:
+    seen: list[Any] = []
+
+    def spy(context: Any) -> None:
+        seen.extend((context.vertex_id, sorted(one)) for one in context.messages)
+        app.compute(context)
+
+    app = built([(START, "s"), ("s", "a"), ("s", "b"), (["a", "b"], END)], s=log("s"), a=log("a"), b=log("b")).compile(
+        carry="messages"
+    )
+    gp.agents.run(app.vertices({}), spy)
+    forked = sorted(["state", BASE, UPDATES])
+    assert seen == [("s", ["state"]), ("a", forked), ("b", forked), (END, forked), (END, forked)]
+
+
+# Edges of all kinds.
+
+
+def test_joins_wait_for_sources_of_different_supersteps() -> None:
+    edges = [(START, "a"), (START, "b"), ("b", "c"), ("c", "d"), (["a", "d"], "j"), ("j", END)]
+    app = built(edges, **{name: log(name) for name in "abcdj"}).compile(carry="messages")
+    assert app.invoke({}) == {"log": ["a", "b", "c", "d", "j"], "total": 0}
+
+
+def test_a_join_and_an_edge_to_the_same_node() -> None:
+    edges = [(START, "a"), (START, "b"), ("b", "c"), (["a", "c"], "j"), ("b", "j"), ("j", END)]
+    graph = built(edges, **{name: log(name) for name in "abcj"})
+    assert graph.compile(carry="messages").invoke({}) == graph.compile().invoke({})
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loop_with_a_router_and_a_command(workers: int) -> None:
+    def back(state: State) -> str:
+        return "more" if state["total"] < 3 else "enough"
+
+    graph = built([(START, "work"), ("work", "check")], work=log("w", total=1), check=lambda state: None)
+    graph.add_conditional_edges("check", back, {"more": "work", "enough": "last"})
+    graph.add_node("last", lambda state: Command(update={"x": state["total"]}, goto=END))
+    assert graph.compile(carry="messages", workers=workers).invoke({}) == {"log": ["w"] * 3, "total": 3, "x": 3}
+
+
+def test_a_router_at_the_start_may_fork() -> None:
+    graph = built([("a", END), ("b", END)], a=log("a"), b=log("b"), c=log("c"))
+    graph.add_conditional_edges(START, lambda state: ["a", "b"], ["a", "b", "c"]).add_edge("c", END)
+    assert graph.compile(carry="messages").invoke({"x": 1}) == {"log": ["a", "b"], "total": 0, "x": 1}
+
+
+def test_coroutine_functions_and_ordinary_ones() -> None:
+    async def later(state: State) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"log": "later"}
+
+    async def fail(state: State) -> None:
+        raise KeyError("no")
+
+    app = built([(START, "a"), (START, "b"), ("b", END), ("a", "c"), ("c", END)], a=later, b=fail, c=log("c"))
+    found = app.compile(carry="messages").run({})
+    assert (found.state, found.nodes["b"].error) == ({"log": ["later", "c"], "total": 0}, "KeyError: 'no'")
+
+
+def test_an_error_handler_takes_the_last_error() -> None:
+    graph = StateGraph(State)
+    graph.add_node("a", lambda state: 1 / 0, error_handler=lambda state, error: {"log": type(error).__name__})
+    app = graph.add_edge(START, "a").add_edge("a", END).compile(carry="messages")
+    assert app.invoke({})["log"] == ["ZeroDivisionError"]
+
+
+def test_what_nodes_modify_in_place_does_not_travel() -> None:
+    def modify(state: State) -> dict[str, Any]:
+        state["log"].append("modified")
+        state["x"] = 9
+        return {"total": 1}
+
+    def route(state: State) -> str:
+        state["log"].append("routed")
+        return END
+
+    graph = built([(START, "a")], a=modify).add_conditional_edges("a", route, [END])
+    assert graph.compile(carry="messages").invoke({"log": ["in"]}) == {"log": ["in"], "total": 1}
+
+
+NODE_ERRORS = {
+    "unknown target": (
+        lambda state: Command(goto="nowhere"),
+        "ArgumentError: node 'a' goes to 'nowhere', which is no node",
+    ),
+    "Send": (
+        lambda state: Command(goto=Send("a", 1)),
+        r"ArgumentTypeError: node 'a' goes to Send\(.*use Send with compile",
+    ),
+    "unknown key": (lambda state: {"y": 1}, "ArgumentError: node 'a' writes 'y', which is no key of the state"),
+    "no update": (lambda state: 3, "ArgumentTypeError: node 'a' must give a dict of updates"),
+    "no data": (lambda state: {"x": object()}, "CodecError"),
+}
+
+
+@pytest.mark.parametrize("name", NODE_ERRORS)
+def test_errors_of_nodes_are_their_results(name: str) -> None:
+    function, message = NODE_ERRORS[name]
+    app = built([(START, "a"), (START, "b"), ("a", END), ("b", END)], a=function, b=log("b")).compile(carry="messages")
+    found = app.run({})
+    assert (found.status, found.state) == ("partial", {"log": ["b"], "total": 0})
+    assert re.match(message, str(found.nodes["a"].error))
+    assert found.nodes["a"].state is None
+
+
+def test_errors_of_routers_name_router_and_node() -> None:
+    def route(state: State) -> str:
+        raise LookupError("which?")
+
+    graph = built([(START, "a")], a=log("a")).add_conditional_edges("a", route, [END])
+    found = graph.compile(carry="messages").run({})
+    assert found.nodes["a"].error == "LookupError: which?"
+    assert "raised by the router 'route' of node 'a'" in str(found.nodes["a"].traceback)
+
+
+def test_the_death_of_a_worker_is_the_result_of_its_node() -> None:
+    graph = built([(START, "a"), (START, "b"), ("a", END), ("b", END)], a=lambda state: os._exit(3), b=log("b"))
+    found = graph.compile(carry="messages", workers=1).run({})
+    assert (found.status, found.nodes["a"].status, found.state) == ("partial", "error", {"log": ["b"], "total": 0})
+
+
+# Runs.
+
+
+def test_streams_and_recursion_limit() -> None:
+    app = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"), b=log("b")).compile(carry="messages")
+    assert list(app.stream({})) == [{"a": {"log": "a"}}, {"b": {"log": "b"}}]
+    assert app.invoke({}, {"recursion_limit": 2})["log"] == ["a", "b"]
+    with pytest.raises(SuperstepLimitError):
+        app.invoke({}, {"recursion_limit": 1})
+
+
+def test_a_thread_asks_and_continues() -> None:
+    graph = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"), b=lambda state: {"x": interrupt("how many?")})
+    app = graph.compile(carry="messages", store=gp.MemoryStore())
+    config = {"configurable": {"thread_id": "1"}}
+    asked = app.invoke({"log": ["in"]}, config)
+    assert [one.value for one in asked["__interrupt__"]] == ["how many?"]
+    held = app.get_result(config)
+    assert (held.status, held.state, held.nodes["a"].status) == ("interrupted", None, "ok")
+    assert [one.value for one in held.interrupts] == ["how many?"]
+    assert app.get_state(config).next == ("b",)
+    assert app.invoke(Command(resume=3), config) == {"log": ["in", "a"], "total": 0, "x": 3}
+    assert app.get_state(config).values == {"log": ["in", "a"], "total": 0, "x": 3}
+    assert app.get_result(config).nodes["b"].state == {"log": ["in", "a"], "total": 0, "x": 3}
+    with pytest.raises(ArgumentError, match="thread '1' has its input, and the start runs in superstep 0 only"):
+        app.invoke({}, config)
+
+
+def test_a_breakpoint_stops_and_none_continues() -> None:
+    graph = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"), b=log("b"))
+    app = graph.compile(carry="messages", store=gp.MemoryStore(), interrupt_before=["b"])
+    config = {"configurable": {"thread_id": "1"}}
+    assert app.invoke({}, config) == {}
+    assert app.get_state(config).next == ("b",)
+    assert app.invoke(None, config)["log"] == ["a", "b"]
+
+
+# Refused.
+
+
+def test_what_needs_a_shared_state_is_refused() -> None:
+    graph = built([(START, "a"), ("a", END)], a=log("a"))
+    app = graph.compile(carry="messages", store=gp.MemoryStore())
+    config = {"configurable": {"thread_id": "1"}}
+    for mode in ("values", "checkpoints", "debug"):
+        with pytest.raises(ArgumentError, match=f"stream_mode '{mode}' shows a state that all nodes share"):
+            app.stream({}, config, stream_mode=["updates", mode])
+    with pytest.raises(ArgumentError, match="update_state needs compile"):
+        app.update_state(config, {})
+    with pytest.raises(ArgumentError, match="enters at the start"):
+        app.invoke(Command(goto="a"), config)
+    with pytest.raises(ArgumentError, match="there is no thread '1'"):
+        app.get_result(config)
+    with pytest.raises(ArgumentError, match="the input writes 'y', which is no key"):
+        app.vertices({"y": 1})
+
+
+def test_graphs_that_need_a_shared_state_are_refused() -> None:
+    graph = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"))
+    graph.add_node("b", log("b"), defer=True)
+    with pytest.raises(ArgumentError, match="defer=True of 'b' needs compile"):
+        graph.compile(carry="messages")
+    graph = built([(START, "a"), ("a", "b")], a=log("a"), b=log("b")).add_edge("b", "a")
+    with pytest.raises(ArgumentError, match="nothing leads to the end"):
+        graph.compile(carry="messages")
+    with pytest.raises(ArgumentError, match="carry must be 'shared' or 'messages', not 'both'"):
+        graph.compile(carry="both")  # type: ignore[call-overload]
