@@ -139,12 +139,20 @@ function timeLine(steps, attempts, emissions, isWhole) {
   return el("div", null, chart, hidden ? moreNote(hidden, "attempt beside these", "attempts beside these") : null);
 }
 
-const NODE = { width: 132, height: 34, across: 156, down: 84 };
+const NODE = { height: 32, margin: 14 };
+// A way is vertical at each of its points, as the layout has them.
+function wayOf(points) {
+  const way = [`M${points[0][0]},${points[0][1]}`];
+  for (let k = 1; k < points.length; k += 1) {
+    const [x, y] = points[k - 1], [u, v] = points[k], middle = (y + v) / 2;
+    way.push(x === u ? `V${v}` : `C${x},${middle} ${u},${middle} ${u},${v}`);
+  }
+  return way.join("");
+}
 function drawGraph(step, picked, pick) {
-  const { nodes, edges, nodeOf } = data.graph;
-  const xs = nodes.map((node) => node[2]), low = Math.min(...xs, 0);
-  const place = (node) => [(node[2] - low) * NODE.across + NODE.width / 2 + 12, node[3] * NODE.down + NODE.height / 2 + 14];
-  const width = (Math.max(...xs, 0) - low) * NODE.across + NODE.width + 24 + (edges.some(([a, b]) => nodes[b][3] <= nodes[a][3]) ? 60 : 0), height = Math.max(...nodes.map((node) => node[3]), 0) * NODE.down + NODE.height + 28;
+  const { nodes, edges, nodeOf } = data.graph, { margin } = NODE;
+  const reach = (number, extra) => Math.max(0, ...nodes.map((node) => node[number] + extra(node)), ...edges.flatMap((edge) => edge[4].map((point) => point[number - 2])));
+  const width = reach(2, (node) => node[4] / 2) + 2 * margin + 24, height = reach(3, () => NODE.height / 2) + 2 * margin;
   const active = new Set((step.active || []).map((vertex) => nodeOf[vertex]));
   const failed = new Set((step.failures || []).filter((one) => !one[5]).map((one) => nodeOf[one[0]]));
   const asking = new Set((step.questions || []).filter((one) => !one[2]).map((one) => nodeOf[one[0]]));
@@ -152,26 +160,23 @@ function drawGraph(step, picked, pick) {
   const chart = svg("svg", { viewBox: `0 0 ${width} ${height}`, id: "graph", role: "img", "aria-label": "the vertices and edges of the run", width: width * Math.min(1, Math.max(0.7, parts.graph.clientWidth / width)) });
   const arrow = (id, kind) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, svg("path", { d: "M0,0 L8,4 L0,8 z", class: `arrow ${kind}` }));
   chart.append(svg("defs", null, arrow("arrow", ""), arrow("arrow-sent", "sent")));
-  for (const [from, to, declared, messages] of edges) {
-    const [x, y] = place(nodes[from]), [u, v] = place(nodes[to]), half = NODE.height / 2;
-    const isSent = sent.has(`${from} ${to}`);
-    let path;
-    if (from === to) path = `M${x + NODE.width / 2},${y - 6} c26,-16 26,28 0,14`;
-    else if (v > y) path = `M${x},${y + half} C${x},${y + half + 26} ${u},${v - half - 26} ${u},${v - half}`;
-    else if (v === y) { const side = u > x ? 1 : -1; path = `M${x + side * NODE.width / 2},${y} Q${(x + u) / 2},${y - 24} ${u - side * NODE.width / 2},${v}`; }
-    else { const side = x >= u ? 1 : -1, edge = NODE.width / 2; path = `M${x + side * edge},${y} C${x + side * (edge + 48)},${y} ${u + side * (edge + 48)},${v} ${u + side * edge},${v}`; }
-    chart.append(svg("path", { d: path, class: `edge${isSent ? " sent" : ""}${declared ? "" : " message"}`, "marker-end": `url(#arrow${isSent ? "-sent" : ""})` },
+  const body = svg("g", { transform: `translate(${margin} ${margin})` });
+  chart.append(body);
+  for (const [from, to, declared, messages, points] of edges) {
+    const isSent = sent.has(`${from} ${to}`), [x, y] = points[0];
+    const path = from === to ? `M${x},${y - 7} c26,-14 26,28 0,14` : wayOf(points);
+    body.append(svg("path", { d: path, class: `edge${isSent ? " sent" : ""}${declared ? "" : " message"}`, "marker-end": `url(#arrow${isSent ? "-sent" : ""})` },
       svg("title", null, `${nodes[from][0]} → ${nodes[to][0]}: ${plural(declared, "edge")}, ${plural(messages, "message")}`)));
   }
   nodes.forEach((node, k) => {
-    const [x, y] = place(node);
+    const [, , x, y, wide] = node;
     const kind = failed.has(k) ? " failed" : asking.has(k) ? " asking" : active.has(k) ? " active" : "";
     const isMany = node[1] > 1;
-    chart.append(svg("g", { class: `node${kind}${picked === k ? " picked" : ""}`, tabindex: 0, role: "button", "aria-pressed": picked === k, "aria-label": `${node[0]}${kind}`,
+    body.append(svg("g", { class: `node${kind}${picked === k ? " picked" : ""}`, tabindex: 0, role: "button", "aria-pressed": picked === k, "aria-label": `${node[0]}${kind}`,
       onclick: () => pick(k), onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(k); } } },
       svg("title", null, isMany ? `${node[0]}: ${count(node[1])} vertices` : node[0]),
-      svg("rect", { x: x - NODE.width / 2, y: y - NODE.height / 2, width: NODE.width, height: NODE.height, rx: 8 }),
-      svg("text", { x, y: y + 4, "text-anchor": "middle" }, isMany ? `${shorten(node[0], 11)} × ${count(node[1])}` : shorten(node[0], 18))));
+      svg("rect", { x: x - wide / 2, y: y - NODE.height / 2, width: wide, height: NODE.height, rx: 8 }),
+      svg("text", { x, y: y + 4, "text-anchor": "middle" }, isMany ? `${shorten(node[0], Math.max(4, 20 - count(node[1]).length))} × ${count(node[1])}` : shorten(node[0], 24))));
   });
   return el("div", { class: "scroll" }, chart);
 }

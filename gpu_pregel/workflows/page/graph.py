@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.records import Id, VertexData
+from gpu_pregel.workflows.layered_layout import Arrow, Box, place
 from gpu_pregel.workflows.page.labels import Labels, label_of, shape_of
-from gpu_pregel.workflows.page.layout import place_nodes
 
 MAX_NODES = 60
 _MAX_NOTABLE = 20
 """Vertices that failed or ask, which are drawn beside the groups."""
-_MAX_EDGES = 600
+_MAX_EDGES = 240
+_MAX_ROW = 9
+"""Nodes of a layer of the picture; a wider one is folded into several rows."""
+_HEIGHT, _CHARACTER, _PADDING, _MAX_TEXT = 32.0, 6.6, 12.0, 24
 _OTHERS = "others"
 
 
@@ -23,8 +26,8 @@ def draw_graph(
 ) -> dict[str, Any]:
     """Return the nodes with their positions, the edges between them, and which node each labelled vertex belongs to.
 
-    Edges are those of vertices, and the routes of messages. A node has a label, its number of vertices and its place;
-    an edge its two nodes, and how many edges and messages there are.
+    Edges are those of vertices, and the routes of messages. A node has a label, its number of vertices, its centre and
+    its width; an edge its two nodes, how many edges and messages there are, and the points that it passes.
     """
     names, node_of = _make_nodes(vertices, notable)
     sizes = Counter(node_of.values())
@@ -40,15 +43,46 @@ def draw_graph(
         if sender in node_of and receiver in node_of:
             messages[node_of[sender], node_of[receiver]] += count
     drawn = list(dict.fromkeys([*edges, *messages]))[:_MAX_EDGES]
-    positions = place_nodes(len(names), drawn)
+    texts = [name if sizes[number] == 1 else f"{name} × {sizes[number]:,}" for number, name in enumerate(names)]
+    boxes, arrows = _lay_out(texts, drawn)
+    points = [list(map(list, dict.fromkeys((round(x, 1), round(y, 1)) for x, y in one.points))) for one in arrows]
     return {
-        "nodes": [[name, sizes[number], *positions[number]] for number, name in enumerate(names)],
-        "edges": [[source, target, edges[source, target], messages[source, target]] for source, target in drawn],
+        "nodes": [
+            [name, sizes[number], round(box.x, 1), round(box.y, 1), round(box.width, 1)]
+            for number, (name, box) in enumerate(zip(names, boxes, strict=True))
+        ],
+        "edges": [[*ends, edges[ends], messages[ends], way] for ends, way in zip(drawn, points, strict=True)],
         "nodeOf": {labels.number(vertex): node_of[vertex] for vertex in _labelled(vertices, labels)},
         "isGrouped": len(names) != len(vertices),
         "vertices": len(vertices),
         "totalEdges": total,
     }
+
+
+def _lay_out(texts: Sequence[str], edges: Sequence[tuple[int, int]]) -> tuple[list[Box], list[Arrow]]:
+    """Return the places of nodes, and the ways of edges, with wide layers folded."""
+    widths = [_CHARACTER * min(len(text), _MAX_TEXT) + 2 * _PADDING for text in texts]
+    boxes = [Box(max(width, 48.0), _HEIGHT) for width in widths]
+    arrows = [Arrow(*ends) for ends in edges]
+    if boxes:
+        place(boxes, arrows)
+        layers = _folded(boxes)
+        if layers != [box.layer for box in boxes]:
+            boxes = [Box(box.width, _HEIGHT, layer=layer) for box, layer in zip(boxes, layers, strict=True)]
+            arrows = [Arrow(*ends) for ends in edges]
+            place(boxes, arrows)
+    return boxes, arrows
+
+
+def _folded(boxes: Sequence[Box]) -> list[int]:
+    """Return the layers of boxes if each layer has only so many of them."""
+    rows, row = [0] * len(boxes), 0
+    for layer in sorted({box.layer for box in boxes}):
+        members = sorted([number for number, box in enumerate(boxes) if box.layer == layer], key=lambda k: boxes[k].x)
+        for index, number in enumerate(members):
+            rows[number] = row + index // _MAX_ROW
+        row += 1 + (len(members) - 1) // _MAX_ROW
+    return rows
 
 
 def _make_nodes(vertices: Mapping[Id, VertexData], notable: Collection[Id]) -> tuple[list[str], dict[Id, int]]:

@@ -183,7 +183,7 @@ function main() {
       const scope = (name, text) => el("button", { "aria-pressed": String(chosen.scope === name), onclick: (event) => { chosen.scope = name; for (const one of event.target.parentNode.children) one.setAttribute("aria-pressed", String(one === event.target)); draw("time"); } }, text);
       parts.time = el("div", { class: "scroll" });
       parts.graph = el("div");
-      const { nodes, isGrouped, vertices } = data.graph, isWide = Math.max(0, ...nodes.map((node) => Math.abs(node[2]))) > 2;
+      const { nodes, isGrouped, vertices } = data.graph, isWide = Math.max(0, ...nodes.map((node) => node[2])) > 620;
       page.append(el("section", null, el("h2", null, "Time line", legend([...new Set(data.attempts.map(attemptClass))], { ok: "completed" }), el("span", { class: "bar" }, scope("run", "whole run"), scope("superstep", "this superstep"))), parts.time));
       page.append(el("div", { class: `columns${isWide ? " stacked" : ""}` },
         el("section", { class: isWide ? null : "sticky" }, el("h2", null, "Graph", el("small", null, isGrouped ? `${plural(nodes.length, "node")} for ${count(vertices)} vertices, by their ids` : "dashed: only messages; choose a vertex to see only its part")), parts.graph), box));

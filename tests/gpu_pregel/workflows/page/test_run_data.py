@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from gpu_pregel.agents import RetryPolicy, Timeline, Vertex
 from gpu_pregel.errors import AgentsFailedError, UnknownRunError
 from gpu_pregel.workflows.page import page_of, run_data
 from gpu_pregel.workflows.page.document import to_json
-from gpu_pregel.workflows.page.layout import place_nodes
 from gpu_pregel.workflows.page.page_size import limit_size
 from gpu_pregel.workflows.page.run_data import read_page_data
 from tests.gpu_pregel.workflows.page.runs_to_show import EVIL, make_finished, make_held
@@ -85,7 +85,7 @@ def test_everything_of_a_finished_run(store: gp.MemoryStore) -> None:
     assert [one[-1] for one in data["emissions"]] == [f"first {EVIL}"] * 2
     # The graph and the state.
     assert [node[:2] for node in data["graph"]["nodes"]] == [["plan", 1], ["search 1", 1], ["search 2", 1], ["ask", 1]]
-    assert [edge for edge in data["graph"]["edges"] if not edge[2]] == [[3, 0, 0, 1]]  # only a message
+    assert [edge[:4] for edge in data["graph"]["edges"] if not edge[2]] == [[3, 0, 0, 1]]  # only a message
     assert [(data["labels"][vertex], halted) for vertex, _, halted in data["values"]] == [
         (name, True) for name in ("plan", "search 1", "search 2", "ask")
     ]
@@ -307,32 +307,45 @@ def test_json_in_the_document_is_what_it_was(text: str) -> None:
     assert json.loads(found) == [text, None, {"a": None}]
 
 
-# Layout
+# The graph
 
 
-@pytest.mark.parametrize(
-    ("count", "edges", "rows"),
-    [
-        (0, [], []),
-        (1, [(0, 0)], [0]),
-        (3, [(0, 1), (1, 2)], [0, 1, 2]),
-        (3, [(0, 1), (1, 2), (2, 0)], [0, 1, 2]),
-        (4, [(0, 1), (1, 2), (0, 2), (3, 2)], [0, 1, 2, 0]),
-        (12, [], [0] * 9 + [1] * 3),
-    ],
-)
-def test_rows_of_nodes(count: int, edges: list[tuple[int, int]], rows: list[int]) -> None:
-    assert [row for _, row in place_nodes(count, edges)] == rows
+def draw(edges: dict[Any, list[Any]]) -> dict[str, Any]:
+    """The graph of a run with these vertices and edges."""
+    store = gp.MemoryStore()
+    vertices = [Vertex(name, None, out) for name, out in edges.items()]
+    agents.run(vertices, lambda ctx: ctx.vote_to_halt(), store=store, run_id="run")
+    graph: dict[str, Any] = read_page_data(store, "run")["graph"]
+    return graph
 
 
-def test_nodes_have_different_places() -> None:
-    edges = [(k, (k * 7 + 3) % 60) for k in range(60)] + [(k, (k * 5 + 1) % 60) for k in range(60)]
-    assert len(set(place_nodes(60, edges))) == 60
+def rows(graph: dict[str, Any]) -> list[list[str]]:
+    """The names of the nodes in each row, from the top."""
+    heights = sorted({node[3] for node in graph["nodes"]})
+    return [[node[0] for node in sorted(graph["nodes"], key=lambda node: node[2]) if node[3] == y] for y in heights]
 
 
-def test_edges_of_a_ladder_do_not_cross() -> None:
-    """Each rung's nodes are given in the opposite order, and the layout puts them beside their own side."""
-    edges = [(0, 3), (1, 2), (3, 4), (2, 5)]
-    places = place_nodes(6, edges)
-    side = [places[node][0] > 0 for node in (1, 2, 5)]
-    assert side in ([True] * 3, [False] * 3)
+def test_rows_of_nodes() -> None:
+    graph = draw({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": ["a", "d"]})
+    assert [sorted(row) for row in rows(graph)] == [["a"], ["b", "c"], ["d"]]
+    assert [edge[:4] for edge in graph["edges"]] == [
+        *([0, 1, 1, 0], [0, 2, 1, 0], [1, 3, 1, 0], [2, 3, 1, 0], [3, 0, 1, 0], [3, 3, 1, 0])
+    ]
+    assert all(edge[4] for edge in graph["edges"])
+
+
+def test_wide_layers_are_folded() -> None:
+    star = draw({"hub": [f"leaf {k}" for k in range(40)], **{f"leaf {k}": ["end"] for k in range(40)}, "end": []})
+    assert [len(row) for row in rows(star)] == [1, 9, 9, 9, 9, 4, 1]
+    assert max(map(len, rows(draw({k: [] for k in range(60)})))) == 9
+    for graph in (star, draw({k: [(7 * k + 3) % 60, (5 * k + 1) % 60] for k in range(60)})):
+        boxes = sorted(graph["nodes"], key=lambda node: (node[3], node[2]))
+        for left, right in pairwise(boxes):  # none covers another
+            assert left[3] != right[3] or left[2] + left[4] / 2 < right[2] - right[4] / 2
+
+
+def test_vertices_of_many_kinds_become_a_bounded_number_of_nodes() -> None:
+    graph = draw({f"{'x' * (k % 80)} {k}": [] for k in range(400)})
+    assert len(graph["nodes"]) == 60
+    assert sum(node[1] for node in graph["nodes"]) == 400
+    assert ("others", True) in [(node[0], node[1] > 100) for node in graph["nodes"]]
