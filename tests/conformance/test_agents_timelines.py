@@ -78,6 +78,20 @@ def test_events_are_recorded_in_order(opened: Open, workers: int) -> None:
     assert summary(Timeline(opened())) == EXPECTED  # in another program
 
 
+def test_tokens_of_state_graphs_are_texts() -> None:
+    def talk(ctx: Any) -> None:
+        for payload in (("messages", "to"), ("messages", "ken"), ("custom", "data"), ("messages", ["part"])):
+            ctx.emit(payload)
+        ctx.vote_to_halt()
+
+    store = gp.MemoryStore()
+    timeline = Timeline(store)
+    agents.run([Vertex("a")], talk, store=store, run_id="run", observer=timeline)
+    emitted = [one.facts for one in timeline.read("run") if one.kind == "emit"]
+    assert emitted[0] == {"text": "token"}
+    assert [facts["payload"][0] for facts in emitted[1:]] == ["tuple", "tuple"]
+
+
 def test_asynchronous_attempts_have_times(store: Store) -> None:
     async def wait(ctx: Any) -> None:
         import asyncio

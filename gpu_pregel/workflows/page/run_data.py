@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.previews import cut
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun, check_readable, read_run, read_values
+from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import read_columns
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import is_gone
@@ -21,6 +22,7 @@ from gpu_pregel.workflows.page.graph import draw_graph
 from gpu_pregel.workflows.page.labels import Labels
 from gpu_pregel.workflows.page.numeric import describe_array, describe_numeric, numeric_rows
 from gpu_pregel.workflows.page.page_size import limit_size
+from gpu_pregel.workflows.page.state_keys import state_keys, unwrap_tree
 from gpu_pregel.workflows.page.supersteps import Replay, Superstep
 
 if TYPE_CHECKING:
@@ -188,7 +190,7 @@ def _describe_state(
     ]
     failed = {**state.failed, **ledger.failures(state.vertices)}
     return {
-        "aggregates": [[name, reader.tree(value)] for name, value in _aggregates(state.aggregates)],
+        "aggregates": _describe_aggregates(state, reader),
         "values": values,
         "failed": [
             [
@@ -212,14 +214,16 @@ def _describe_state(
     }
 
 
-def _aggregates(aggregates: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
-    """Return the aggregates that are shown: not what identifies the run of a vertex program."""
-    shown = list(aggregates.items())
-    if any(" " in name for name in aggregates):  # as its name has
+def _describe_aggregates(state: State, reader: BoundedReader) -> list[list[Any]]:
+    """Return the name and tree of each aggregate that is shown: not what identifies the run of a vertex program."""
+    shown, keys = list(state.aggregates.items()), state_keys(state)
+    if any(" " in name for name in state.aggregates):  # as its name has
         from gpu_pregel.host.mixed.identity import IDENTITY  # imports Numba
 
         shown = [(name, value) for name, value in shown if name != IDENTITY]
-    return shown[:200]
+    trees = [(name, reader.tree(value)) for name, value in shown[:200]]
+    unwrapped = [(name, unwrap_tree(tree) if name in keys else tree) for name, tree in trees]
+    return [[name, tree] for name, tree in unwrapped if tree is not None]
 
 
 def _notes(row: RunRow, history: list[CommitRow], first: int, events: EventSummary) -> list[str]:

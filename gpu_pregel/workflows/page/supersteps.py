@@ -20,6 +20,7 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import unpack_state
 from gpu_pregel.workflows.page.bounded_reader import BoundedReader
 from gpu_pregel.workflows.page.labels import Labels
+from gpu_pregel.workflows.page.state_keys import state_keys, unwrap_differences
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import StoredAnswer
@@ -114,7 +115,7 @@ class Replay:
     def describe(self, step: Superstep, most_bytes: int) -> dict[str, Any]:
         """Return what happened in a superstep, of which less is shown if it would take more bytes."""
         records = step.records
-        self._count_routes(records, step)
+        self._count_routes(records)
         active = [] if len(self.labels.texts) > _MAX_LABELS else records[:_MAX_ACTIVE]
         for most in _LIMITS:
             shown = {
@@ -130,20 +131,21 @@ class Replay:
                 return shown
         return {"active": [], "computed": len(records), "cut": True}
 
-    def _count_routes(self, records: Iterable[tuple[Id, Record]], step: Superstep) -> None:
-        routes, known = self.routes, step.state.vertices
+    def _count_routes(self, records: Iterable[tuple[Id, Record]]) -> None:
+        routes = self.routes
         for vertex, record in records:
             for target, _ in record.outbox:
-                if len(routes) < _MAX_ROUTES and target in known:
+                if len(routes) < _MAX_ROUTES:
                     routes[vertex, target] += 1
 
     def _aggregates(self, step: Superstep) -> dict[str, Any]:
-        before, changes = step.state.aggregates, []
+        before, changes, keys = step.state.aggregates, [], state_keys(step.state)
         for name, after in step.aggregates.items():
             if name not in before:
                 changes.append([name, [[[], "added", None, self.reader.tree(after)]], 0])
             elif before[name] != after:
-                changes.append([name, *self.reader.differences(before[name], after)])
+                found, more = self.reader.differences(before[name], after)
+                changes.append([name, unwrap_differences(found) if name in keys else found, more])
         return {"aggregates": changes}
 
     def _vertices(self, step: Superstep, records: list[tuple[Id, Record]], most: int) -> dict[str, Any]:

@@ -25,6 +25,8 @@ _OTHER_LIMIT = 2_000
 """Maximum numbers of events of each kind in a superstep; what is beyond them is counted only."""
 _MAX_TEXT = 20_000
 """Maximum characters of the text that an attempt emits, and of an exception's."""
+_TOKENS = "messages"
+"""Nodes of state graphs emit tokens as tuples of this and the token."""
 _FACTS = {
     "superstep": ("active",),
     "attempt": ("status", "began", "seconds"),
@@ -201,7 +203,7 @@ class _RunLog:
         self._lengths.clear()
 
     def _add_emission(self, event: Event, now: float) -> None:
-        payload, attempt = event.facts["payload"], (event.vertex, event.attempt)
+        payload, attempt = _token(event.facts["payload"]), (event.vertex, event.attempt)
         if isinstance(payload, str):
             room = _MAX_TEXT - self._lengths[attempt]
             self._lengths[attempt] += len(payload)
@@ -233,6 +235,12 @@ class _RunLog:
             else event
             for event in events
         ]
+
+
+def _token(payload: Any) -> Any:
+    """Return the text of a token that a node of a state graph emits, or any other payload as it is."""
+    is_token = type(payload) is tuple and len(payload) == 2 and payload[0] == _TOKENS and isinstance(payload[1], str)
+    return payload[1] if is_token else payload
 
 
 def _as_data(fact: Any) -> Any:

@@ -6,7 +6,7 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import pytest
@@ -274,6 +274,34 @@ def test_runs_of_both_kinds() -> None:
     assert any(step.get("computed") for step in data["steps"])
     assert [one[:3] for one in data["arrays"]] == [["value", "int64", 6]]
     assert len(data["attempts"]) == sum(row["computed"] for row in found.trace)
+
+
+class Notes(TypedDict):
+    topic: str
+    notes: Annotated[list[str], agents.append]
+
+
+def test_state_graphs_show_the_values_of_their_keys(store: gp.MemoryStore) -> None:
+    graph = agents.StateGraph(Notes)
+    graph.add_node("plan", lambda state: {"notes": ["planned"]})
+    graph.add_node("read", lambda state: {"notes": [state["topic"]]})
+    graph.add_edge(agents.START, "plan")
+    graph.add_conditional_edges("plan", lambda _: [agents.Send("read", {"topic": str(k)}) for k in (1, 2)], ["read"])
+    graph.add_edge("read", agents.END)
+    thread = {"configurable": {"thread_id": "thread"}}
+    found = graph.compile(store=store).invoke({"topic": "graphs", "notes": ["asked"]}, thread)
+    assert found["notes"] == ["asked", "planned", "1", "2"]
+    data = read_page_data(store, "thread")
+    items = [[str(k), ["str", text]] for k, text in enumerate(found["notes"])]
+    assert data["aggregates"] == [["topic", ["str", "graphs"]], ["notes", ["list", "4", items, 0]]]
+    assert [step["aggregates"] for step in data["steps"]] == [
+        [["notes", [[["1"], "added", None, ["str", "planned"]]], 0]],
+        [["notes", [[[str(k + 1)], "added", None, ["str", str(k)]] for k in (1, 2)], 0]],
+    ]
+    nodes = [node[0] for node in data["graph"]["nodes"]]
+    sent = [(nodes[source], nodes[target]) for source, target, *_ in data["graph"]["edges"]]
+    assert sent == [("plan", name) for name in nodes if name.startswith("read:")]
+    assert len(sent) == 2
 
 
 def test_unknown_runs_are_refused(store: gp.MemoryStore) -> None:
