@@ -1,7 +1,5 @@
-"""The exceptions of gpu_pregel.
-
-Each is also the built-in exception that a caller would catch. Messages name the cause (file and line, argument or
-vertex) and the remedy.
+"""The exceptions of gpu_pregel. Each is also the built-in exception that a caller would catch. Messages name the cause
+(file and line, argument or vertex) and the remedy.
 """
 
 from __future__ import annotations
@@ -327,16 +325,8 @@ class AttemptError(GpuPregelError, RuntimeError):
 class ModelError(AttemptError):
     """A language model cannot be reached, refuses a request, or answers with something that is not a message.
 
-    As an :class:`AttemptError` it tells a run of agents whether and when the attempt is worth repeating. The text
-    quotes the server, but never contains the key.
-
-    Parameters
-    ----------
-    text : str
-    status : int, optional
-        The HTTP status, if the server answered with an error.
-    retryable, retry_after
-        As for :class:`AttemptError`.
+    The text quotes the server, never the key. ``status`` is the HTTP status of its answer, if any; the other parameters
+    are those of :class:`AttemptError`.
     """
 
     def __init__(
@@ -351,12 +341,7 @@ class ToolError(AttemptError):
 
 
 class AgentsFailedError(AgentError):
-    """Vertices failed after all retries, and their superstep is held; ``result`` is the partial result.
-
-    Parameters
-    ----------
-    result : AgentResult
-    """
+    """Vertices failed after all retries, and their superstep is held; ``result`` is the partial ``AgentResult``."""
 
     def __init__(self, result: typing.Any) -> None:
         self.result = result
@@ -369,12 +354,7 @@ class AgentsFailedError(AgentError):
 
 
 class EndNotReachedError(AgentError):
-    """No state reached the end of a graph, because nodes failed or led nowhere; ``result`` has the result of each node.
-
-    Parameters
-    ----------
-    result : GraphResult
-    """
+    """No state reached the end of a graph, because nodes failed or led nowhere; ``result`` is a ``GraphResult``."""
 
     def __init__(self, result: typing.Any) -> None:
         self.result = result

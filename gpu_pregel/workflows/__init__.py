@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.agent_loop import AgentState as AgentState
     from gpu_pregel.workflows.agent_loop import create_agent as create_agent
     from gpu_pregel.workflows.agent_tools import agent_tool as agent_tool
+    from gpu_pregel.workflows.cache_policy import CachePolicy as CachePolicy
     from gpu_pregel.workflows.commands import END as END
     from gpu_pregel.workflows.commands import START as START
     from gpu_pregel.workflows.commands import Command as Command
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
     from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
     from gpu_pregel.workflows.models import ChatModel as ChatModel
-    from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentState": "agent_loop",
-    "CachePolicy": "node_cache",
+    "CachePolicy": "cache_policy",
     "ChatModel": "models",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",

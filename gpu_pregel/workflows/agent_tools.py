@@ -9,10 +9,10 @@ from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ToolError
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.workflows.async_node_runner import threads
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
 from gpu_pregel.workflows.messages import text_of
 from gpu_pregel.workflows.node_context import CURRENT
-from gpu_pregel.workflows.node_runner import threads
 from gpu_pregel.workflows.subgraphs import as_node
 from gpu_pregel.workflows.tools import Tool
 

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, ModelError
+from gpu_pregel.workflows.async_node_runner import threads
 from gpu_pregel.workflows.messages import Message, check_message
-from gpu_pregel.workflows.node_runner import threads
 from gpu_pregel.workflows.tools import is_async
 
 Emit = Callable[[str], object]
