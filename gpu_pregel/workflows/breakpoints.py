@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.workflows.graph_spec import BUSY
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.agent_run import AgentRun
-    from gpu_pregel.workflows.graph_runs import GraphRuns
+    from gpu_pregel.workflows.graph_spec import GraphSpec
+
+
+class Runs(Protocol):
+    """What breakpoints need to know of the runs of a graph."""
+
+    graph: GraphSpec
+    interrupt_after: frozenset[str]
+
+    @property
+    def has_breakpoints(self) -> bool:
+        """Whether there are breakpoints."""
+
+    def waiting(self, agents: AgentRun) -> Iterator[str]:
+        """Yield the nodes of the next superstep."""
+
+    def is_before_breakpoint(self, agents: AgentRun) -> bool:
+        """Whether a node of the next superstep is one to stop before."""
 
 
 class Breakpoints:
@@ -20,12 +38,12 @@ class Breakpoints:
 
     Parameters
     ----------
-    runs : GraphRuns
+    runs : Runs
     agents : AgentRun
         Before its first superstep.
     """
 
-    def __init__(self, runs: GraphRuns, agents: AgentRun) -> None:
+    def __init__(self, runs: Runs, agents: AgentRun) -> None:
         self._runs, self._has_run_nodes = runs, False
         self._running = self._next(agents)
 
@@ -35,7 +53,9 @@ class Breakpoints:
             return set()
         nodes = set(self._runs.waiting(agents))
         graph, busy = self._runs.graph, agents._policy.state.aggregates.get(BUSY)
-        waits = busy is not None and decode(busy) and all(name in graph.nodes and graph.nodes[name].defer for name in nodes)
+        waits = (
+            busy is not None and decode(busy) and all(name in graph.nodes and graph.nodes[name].defer for name in nodes)
+        )
         return set() if waits else nodes
 
     def is_reached(self, agents: AgentRun) -> bool:
@@ -45,6 +65,6 @@ class Breakpoints:
             return False
         ran, self._running = self._running, self._next(agents)
         self._has_run_nodes = self._has_run_nodes or bool(ran)
-        if not ran.isdisjoint(runs.options.interrupt_after):
+        if not ran.isdisjoint(runs.interrupt_after):
             return True
         return self._has_run_nodes and runs.is_before_breakpoint(agents)

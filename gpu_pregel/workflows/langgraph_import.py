@@ -78,7 +78,7 @@ def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
     graph = None
     try:
         graph = StateGraph(builder.state_schema, input=builder.input_schema, output=builder.output_schema)
-        graph._may_go_anywhere = True
+        graph.may_go_anywhere = True
         for schema in builder.schemas:
             graph._schema(schema)
     except GpuPregelError as error:
@@ -184,9 +184,10 @@ def _node_problems(spec: Any, store: Any) -> Iterator[str]:
         yield "error_handler"
     if getattr(spec, "trace_policy", None) is not None:
         yield "trace_policy"
-    retry = spec.retry_policy
-    if retry is not None and not hasattr(retry, "max_attempts") and len(retry) != 1:
-        yield f"{len(retry)} retry policies: pass one"
+    policies = spec.retry_policy
+    several = isinstance(policies, (list, tuple)) and not hasattr(policies, "max_attempts")
+    if several and len(policies) != 1:
+        yield f"{len(policies)} retry policies: pass one"
     timeout = getattr(spec, "timeout", None)
     if timeout is not None and timeout.idle_timeout is not None:
         yield "TimeoutPolicy(idle_timeout=...): use run_timeout"
@@ -219,8 +220,10 @@ def _timeout(builder: Any, spec: Any) -> Any:
 
 def _seconds(policy: Any) -> float | None:
     """Return the seconds of a timeout of LangGraph."""
-    seconds = None if policy is None else policy.run_timeout
-    return seconds.total_seconds() if hasattr(seconds, "total_seconds") else seconds
+    seconds: Any = None if policy is None else policy.run_timeout
+    if hasattr(seconds, "total_seconds"):
+        seconds = seconds.total_seconds()
+    return None if seconds is None else float(seconds)
 
 
 # Edges.
