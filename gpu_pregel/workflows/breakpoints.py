@@ -33,8 +33,8 @@ class Runs(Protocol):
 class Breakpoints:
     """The breakpoints of a run: tells after each superstep whether to stop.
 
-    A run that is continued does not stop before the nodes that it stopped before, even if they still wait for a superstep that
-    runs no node.
+    A run that is continued does not stop before the nodes that it stopped before, even if they still wait for a
+    superstep that runs no node.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Breakpoints:
         self._running = self._next(agents)
 
     def _next(self, agents: AgentRun) -> set[str]:
-        """Return the nodes that the next superstep runs; none if it only notes what joins and deferred nodes wait for."""
+        """Return the nodes that the next superstep runs; none if it only notes what others wait for."""
         if not self._runs.has_breakpoints:
             return set()
         nodes = set(self._runs.waiting(agents))
