@@ -212,7 +212,7 @@ def _calls(chance: random.Random, data: GraphData, *sides: Side) -> Iterator[tup
     may_be_whole = not any(node.fails for node in data.nodes) and chance.random() < 0.5
     updatable = _updatable(data)
     for _ in range(_MAX_CALLS):
-        is_limited = not data.has_idle_supersteps and chance.random() < 0.15
+        is_limited = data.may_be_limited and chance.random() < 0.15
         if outcome is not None and updatable and chance.random() < 0.12:
             node, update = chance.choice(updatable), {"log": ["update"], "mixed": chance.randrange(90)}
             name, found = f"update_state({update}, {node!r})", [side.update(update, node) for side in sides]
