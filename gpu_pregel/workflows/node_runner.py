@@ -30,6 +30,7 @@ from gpu_pregel.workflows.task_messages import (
     UPDATE,
     ParentCommand,
     Target,
+    added_messages,
     arrived,
     checked_targets,
     destinations,
@@ -151,7 +152,11 @@ class NodeRunner:
                 raise
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
         if node.is_graph and type(output) is dict:
-            output = {name: value for name, value in output.items() if name in self._graph.keys}
+            output = {
+                name: added_messages(self._graph.keys[name], given, value)
+                for name, value in output.items()
+                if name in self._graph.keys
+            }
         return output
 
     def _check_attempt(self, node: NodeSpec, context: Context) -> None:

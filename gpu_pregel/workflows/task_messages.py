@@ -11,7 +11,8 @@ from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, GraphSpec, Router
-from gpu_pregel.workflows.schemas import Writes, writes_of
+from gpu_pregel.workflows.reducers import add_messages
+from gpu_pregel.workflows.schemas import Key, Writes, writes_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
@@ -123,6 +124,14 @@ def checked_targets(name: str, command: Command) -> list[Target]:
         if not isinstance(target, (str, Send)):
             raise ArgumentTypeError(f"node {name!r} goes to {target!r}: goto takes names of nodes and Send objects")
     return targets
+
+
+def added_messages(key: Key, given: Any, value: Any) -> Any:
+    """Return the update of a key by a graph that is a node: of messages, only those that it has added to its input."""
+    before = given.get(key.name) if isinstance(given, dict) else getattr(given, key.name, None)
+    if key.reducer is add_messages and isinstance(before, list) and isinstance(value, list):
+        return value[len(before) :] if value[: len(before)] == before else value
+    return value
 
 
 def destinations(graph: GraphSpec, name: str, router: Router, result: Any) -> list[Target]:

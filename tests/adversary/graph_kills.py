@@ -35,7 +35,7 @@ def find_graph(seed: int) -> tuple[int, dict[str, Any]]:
             values = run_to_end(app_of(graph_to_kill(seed), gp.MemoryStore(), None))
         except SuperstepLimitError:
             values = {"steps": 0}
-        if 4 < values["steps"] < 60:
+        if 15 < values["steps"] < 60:
             return seed, values
         seed += 1_000_000
 
