@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError, CodecError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentTypeError, CodecError, NodesFailedError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.observers.timeline import Timeline
@@ -254,7 +254,7 @@ class GraphRuns:
         """Return the output of a run that has ended or is held, or raise the error that has its result."""
         status = agents.status
         if status == "failed":
-            raise AgentsFailedError(agents.result())
+            raise NodesFailedError(agents.result())
         if status == "max_supersteps":
             raise SuperstepLimitError(self.limit(config), agents.result(), list(dict.fromkeys(self.waiting(agents))))
         if agents._master.is_stopping:

@@ -9,7 +9,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import Records, State
-from gpu_pregel.workflows.commands import START, Command, Send
+from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, GraphSpec, Router
 from gpu_pregel.workflows.reducers import add_messages
 from gpu_pregel.workflows.schemas import Key, Writes, writes_of
@@ -134,7 +134,7 @@ def added_messages(key: Key, given: Any, value: Any) -> Any:
     return value
 
 
-def destinations(name: str, router: Router, result: Any) -> list[Target]:
+def destinations(graph: GraphSpec, name: str, router: Router, result: Any) -> list[Target]:
     """Return the nodes, or inputs for them, that a router has chosen."""
     found: list[Target] = []
     for one in result if isinstance(result, (list, tuple, set, frozenset)) else [result]:
@@ -149,6 +149,12 @@ def destinations(name: str, router: Router, result: Any) -> list[Target]:
                 )
             found.append(router.routes[one])
         elif isinstance(one, str):
+            if one not in graph.nodes and one != END:
+                nodes = ", ".join(map(repr, graph.nodes))
+                raise ArgumentError(
+                    f"the router {router.name!r} of node {name!r} returned {one!r}, which is no node of the "
+                    f"graph: {nodes}"
+                )
             found.append(one)
         else:
             raise ArgumentTypeError(
