@@ -14,6 +14,17 @@ _CYCLE_SHOWN = 8
 class GpuPregelError(Exception):
     """Base class of all errors of this package."""
 
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[GpuPregelError], args: tuple[typing.Any, ...], facts: dict[str, typing.Any]) -> GpuPregelError:
+    """Return an error that has been pickled; its ``__init__`` takes other arguments than its text."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
 
 class ArgumentError(GpuPregelError, ValueError):
     """An argument has an invalid value."""
@@ -44,9 +55,6 @@ class CycleError(GraphError):
             f"the graph has a cycle, {' -> '.join([*shown, *more, repr(cycle[0])])}: remove one of its edges"
         )
 
-    def __reduce__(self) -> tuple[type[CycleError], tuple[list[typing.Any]]]:
-        return type(self), (self.cycle,)
-
 
 class UnknownVertexError(GpuPregelError, KeyError):
     """No vertex of the graph has the given id."""
@@ -73,9 +81,6 @@ class FormatError(GpuPregelError, ValueError):
         self.line = line
         self.problem = problem
         super().__init__(f"{self.path}{f', line {line}' if line is not None else ''}: {problem}")
-
-    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
-        return type(self), (self.path, self.problem, self.line)
 
 
 class MissingFileError(GpuPregelError, FileNotFoundError):
@@ -134,9 +139,6 @@ class VertexError(ProgramError, ArithmeticError, IndexError):
         where = f" ({place})" if place else ""
         super().__init__(f"{role} fails for vertex {vertex!r} in superstep {superstep}{where}: {problem}")
 
-    def __reduce__(self) -> tuple[type[VertexError], tuple[str, object, int, str, str]]:
-        return type(self), (self.role, self.vertex, self.superstep, self.problem, self.place)
-
 
 class ProgramFileError(GpuPregelError, ImportError):
     """A Python file or module raises an exception when loaded, or does not define the requested program."""
@@ -157,9 +159,6 @@ class CheckpointError(GpuPregelError, ValueError):
         self.path = os.fspath(path)
         self.problem = problem
         super().__init__(f"{self.path}: {problem}")
-
-    def __reduce__(self) -> tuple[type[CheckpointError], tuple[str, str]]:
-        return type(self), (self.path, self.problem)
 
 
 class StoreError(GpuPregelError, OSError):
@@ -187,9 +186,6 @@ class StoreError(GpuPregelError, OSError):
         named = (("run", None if run is None else repr(run)), ("superstep", step), ("segment", segment))
         where = ", ".join([store, *(f"{name} {value}" for name, value in named if value is not None)])
         super().__init__(f"{where}: {problem}")
-
-    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str, str | None, int | None, int | None]]:
-        return type(self), (self.store, self.problem, self.run, self.step, self.segment)
 
 
 class UnknownRunError(ArgumentError):
@@ -224,9 +220,6 @@ class ClaimedError(GpuPregelError, RuntimeError):
             f"run {run!r} is claimed by {owner} until {when}: wait, or pass {option} if that program has ended"
         )
 
-    def __reduce__(self) -> tuple[type[ClaimedError], tuple[str, str, float, str]]:
-        return type(self), (self.run, self.owner, self.until, self._option)
-
 
 class FencedError(GpuPregelError, RuntimeError):
     """Another program has taken the run; none of this program's writes are accepted.
@@ -242,9 +235,6 @@ class FencedError(GpuPregelError, RuntimeError):
         self.run = run
         self.problem = problem
         super().__init__(f"run {run!r} {problem}; nothing was written")
-
-    def __reduce__(self) -> tuple[type[FencedError], tuple[str, str]]:
-        return type(self), (self.run, self.problem)
 
 
 class CodecError(GpuPregelError, TypeError, ValueError):
@@ -263,9 +253,6 @@ class CodecError(GpuPregelError, TypeError, ValueError):
         self.path = path
         super().__init__(f"{path} {problem}" if path else problem)
 
-    def __reduce__(self) -> tuple[type[CodecError], tuple[str, str]]:
-        return type(self), (self.problem, self.path)
-
 
 class SuperstepLimitError(GpuPregelError, RuntimeError):
     """A run reached ``max_supersteps`` with active vertices; ``result`` is the partial result.
@@ -281,9 +268,9 @@ class SuperstepLimitError(GpuPregelError, RuntimeError):
     def __init__(self, max_supersteps: int | None, result: object, nodes: typing.Sequence[str] | None = None) -> None:
         self.result = result
         if nodes is not None:
-            names = ", ".join(map(repr, nodes))
+            names = f"node{'s' * (len(nodes) > 1)} {', '.join(map(repr, nodes))}"
             super().__init__(
-                f"{names} were still to run after max_supersteps={max_supersteps}: increase it, or pass "
+                f"{names} had still to run after max_supersteps={max_supersteps}: increase it, or pass "
                 f'config={{"recursion_limit": ...}}; with a store, invoke(None, config) continues'
             )
             return
@@ -334,14 +321,6 @@ class AttemptError(GpuPregelError, RuntimeError):
         self.retry_after = retry_after
         super().__init__(text)
 
-    def __reduce__(self) -> tuple[typing.Any, ...]:
-        options = {name: value for name, value in vars(self).items() if name in ("retryable", "retry_after", "status")}
-        return _restore_attempt_error, (type(self), str(self), options)
-
-
-def _restore_attempt_error(kind: type[AttemptError], text: str, options: dict[str, typing.Any]) -> AttemptError:
-    return kind(text, **options)
-
 
 class ModelError(AttemptError):
     """A language model cannot be reached, refuses a request, or answers with something that is not a message.
@@ -364,14 +343,26 @@ class ToolError(AttemptError):
 class AgentsFailedError(AgentError):
     """Vertices failed after all retries, and their superstep is held; ``result`` is the partial ``AgentResult``."""
 
+    _names = "vertex", "vertices"
+
     def __init__(self, result: typing.Any) -> None:
         self.result = result
-        failed = result.failed
-        shown = [f"vertex {vertex!r}: {one.type}: {one.text}" for vertex, one in list(failed.items())[:5]]
-        more = f"\nand {len(failed) - 5:,} more" if len(failed) > 5 else ""
-        text = "\n".join(shown) + more
-        count = "1 vertex" if len(failed) == 1 else f"{len(failed):,} vertices"
-        super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}")
+        one, several = self._names
+        by_cause: dict[str, list[str]] = {}
+        for vertex, failure in result.failed.items():
+            by_cause.setdefault(f"{failure.type}: {failure.text}", []).append(f"{one} {vertex!r}")
+        shown = [(names[:5], cause) for cause, names in by_cause.items()][:5]
+        rest = len(result.failed) - sum(len(names) for names, _ in shown)
+        text = "\n".join(f"{', '.join(names)}: {cause}" for names, cause in shown)
+        count = f"1 {one}" if len(result.failed) == 1 else f"{len(result.failed):,} {several}"
+        more = f"\nand {rest:,} more" if rest else ""
+        super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}{more}")
+
+
+class NodesFailedError(AgentsFailedError):
+    """Nodes of a state graph failed after all retries; their superstep is held, ``result`` is the partial result."""
+
+    _names = "node", "nodes"
 
 
 class EndNotReachedError(AgentError):

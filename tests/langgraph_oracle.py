@@ -17,7 +17,7 @@ from langgraph.errors import GraphRecursionError
 import gpu_pregel as gp
 from gpu_pregel import workflows
 from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
-from tests.random_graphs import FailureError, GraphData, World, graph_of, langgraph_of, own_of, own_retry
+from tests.random_graphs import FailureError, GraphData, World, graph_of, langgraph_of, own_of
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 _MAX_CALLS = 40
@@ -163,7 +163,6 @@ class OwnSide(Side):
             graph = own_of(self.data, self.world)
         return graph.compile(
             store=self._store,
-            retry=own_retry() if any(node.fails == "first" for node in self.data.nodes) else None,
             interrupt_before=self.data.before,
             interrupt_after=self.data.after,
             **self._options,
@@ -213,7 +212,7 @@ def _calls(chance: random.Random, data: GraphData, *sides: Side) -> Iterator[tup
     may_be_whole = not any(node.fails for node in data.nodes) and chance.random() < 0.5
     updatable = _updatable(data)
     for _ in range(_MAX_CALLS):
-        is_limited = not data.has_idle_supersteps and chance.random() < 0.15
+        is_limited = data.may_be_limited and chance.random() < 0.15
         if outcome is not None and updatable and chance.random() < 0.12:
             node, update = chance.choice(updatable), {"log": ["update"], "mixed": chance.randrange(90)}
             name, found = f"update_state({update}, {node!r})", [side.update(update, node) for side in sides]

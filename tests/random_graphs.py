@@ -105,9 +105,9 @@ class GraphData:
     after: tuple[str, ...] = ()
 
     @property
-    def has_idle_supersteps(self) -> bool:
-        """Whether gpu_pregel may need more supersteps than LangGraph."""
-        return bool(self.joins) or any(node.defer for node in self.nodes)
+    def may_be_limited(self) -> bool:
+        """Whether both libraries need as many supersteps, and a limit is not confused with a breakpoint."""
+        return not (self.joins or self.before or self.after or any(node.defer for node in self.nodes))
 
 
 # What nodes do.

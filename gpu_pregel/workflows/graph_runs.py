@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError, CodecError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentTypeError, CodecError, NodesFailedError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.observers.timeline import Timeline
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
@@ -56,6 +57,7 @@ class CompileOptions:
     interrupt_after: frozenset[str]
     durability: str
     cache: Cache | None
+    record: bool
     name: str
 
 
@@ -71,6 +73,7 @@ class CompileKeywords(TypedDict, total=False):
     interrupt_after: Sequence[str] | str
     durability: str
     cache: Cache | None
+    record: bool
     name: str
 
 
@@ -149,9 +152,12 @@ class GraphRuns:
         """Return the options of a call whose first nodes run in superstep ``begun``."""
         options = copy.copy(self.base)
         if config is not None and (configurable := configurable_of(config)):
-            options.functions_by_name = {"compute": self._runner.with_config(configurable)}
+            options.compute = self._runner.with_config(configurable)
+            options.functions_by_name = {"compute": options.compute}
         options.max_supersteps = begun + self.limit(config)
-        options.observers = list(observers)
+        if self.options.record and self.options.store is not None:
+            observers = [*observers, Timeline(self.options.store)]
+        options.observer = options.observers = list(observers)
         return options
 
     def limit(self, config: Mapping[str, Any] | None) -> int:
@@ -248,7 +254,7 @@ class GraphRuns:
         """Return the output of a run that has ended or is held, or raise the error that has its result."""
         status = agents.status
         if status == "failed":
-            raise AgentsFailedError(agents.result())
+            raise NodesFailedError(agents.result())
         if status == "max_supersteps":
             raise SuperstepLimitError(self.limit(config), agents.result(), list(dict.fromkeys(self.waiting(agents))))
         if agents._master.is_stopping:

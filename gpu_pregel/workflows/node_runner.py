@@ -13,12 +13,13 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
+from gpu_pregel.workflows.key_folds import reducer_failure
 from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
@@ -29,6 +30,7 @@ from gpu_pregel.workflows.task_messages import (
     UPDATE,
     ParentCommand,
     Target,
+    added_messages,
     arrived,
     checked_targets,
     destinations,
@@ -150,7 +152,11 @@ class NodeRunner:
                 raise
             output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
         if node.is_graph and type(output) is dict:
-            output = {name: value for name, value in output.items() if name in self._graph.keys}
+            output = {
+                name: added_messages(self._graph.keys[name], given, value)
+                for name, value in output.items()
+                if name in self._graph.keys
+            }
         return output
 
     def _check_attempt(self, node: NodeSpec, context: Context) -> None:
@@ -277,7 +283,11 @@ class NodeRunner:
         """Write the updates of a task and start the tasks that follow."""
         graph = self._graph
         for key, update in writes:
-            context.contribute(key, (update,))
+            try:
+                context.contribute(key, (update,))
+            except CodecError:  # names the update instead of the contribution
+                encode(update, name=f"the update of key {key!r} by node {name!r}")
+                raise
         if targets:
             self._start(context, name, targets)
         if follow:
@@ -296,7 +306,7 @@ class NodeRunner:
                 result = yield Call(router.function, arguments, router.is_async)
             except Exception as error:
                 raise noted(error, f"raised by the router {router.name!r} of node {name!r}") from None
-            found += destinations(name, router, result)
+            found += destinations(self._graph, name, router, result)
         return found
 
     def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
@@ -305,7 +315,10 @@ class NodeRunner:
         values = {key: context.aggregated(key) for key in schema.keys}
         for key, update in writes:
             if key in values:
-                values[key] = graph.folds[key].take(values[key], update)
+                try:
+                    values[key] = graph.folds[key].take(values[key], update)
+                except Exception as error:
+                    raise reducer_failure(key, error) from error
         return schema.make({key: value[0] for key, value in values.items() if value})
 
     def _start(self, context: Context, name: str, targets: list[Target]) -> None:
@@ -319,7 +332,11 @@ class NodeRunner:
             if isinstance(target, str):
                 send_encoded(context, graph.ids[target], TRIGGER)
             else:
-                context.send(sent_task(node, context.vertex_id, sent), [target.arg])
+                try:
+                    context.send(sent_task(node, context.vertex_id, sent), [target.arg])
+                except CodecError:
+                    encode(target.arg, name=f"what node {name!r} sends to {node!r}")
+                    raise
                 sent += 1
             if graph.has_deferred and not graph.nodes[node].defer:
                 context.aggregate(BUSY, 1)

@@ -88,7 +88,7 @@ class Replay:
     def committed(self, store: Store, run_id: str, first: int, most_bytes: int) -> Iterator[dict[str, Any]]:
         """Yield the description of each commit from superstep ``first``; it may take at most so many bytes."""
         saved = _load_before(store, run_id, first)
-        state, last = unpack_state(saved.base()), None
+        state = unpack_state(saved.base())
         carried: list[Segment] = []
         for commit in store.commits(run_id, saved.base_step):
             read = SavedSuperstep.unpack(commit.step, commit.segments(), commit.data)
@@ -101,10 +101,7 @@ class Replay:
                     aggregates = changed_aggregates(state.aggregates, read.aggregates)
                     step = Superstep(commit.step, read.segments, aggregates, state, *extra)
                     shown = self.describe(step, most_bytes)
-                if last is not None and read.needs_inbox:
-                    last.deliver(state)
-                read.apply(state)
-                last = read
+                read.apply(state)  # without its messages, as the inputs of failed vertices are not looked at
             else:
                 carried += read.segments
             if commit.step >= first:

@@ -124,7 +124,8 @@ def test_two_updates_of_a_key_without_reducer_fail_the_node_that_merges_them() -
     graph = built(DIAMOND, s=log("s"), a=log("a", x=1), b=log("b", x=2), j=log("j"))
     found = graph.compile(carry="messages").run({})
     assert found.nodes["j"].error == (
-        "ArgumentError: 'a' and 'b' wrote key 'x' in the same superstep, and it has no reducer: declare one, as in "
+        "ArgumentError: nodes 'a' and 'b' wrote key 'x' in the same superstep, and it has no reducer: declare one, as "
+        "in "
         "Annotated[list, append], or write it once"
     )
     assert found.state is None

@@ -119,6 +119,25 @@ def test_a_failed_run_has_the_traceback_and_the_input(store: gp.MemoryStore) -> 
     assert "Timeline" in data["notes"][0]
 
 
+def test_a_run_that_continued_without_its_failed_vertices(store: gp.MemoryStore) -> None:
+    def fail(ctx: Any) -> None:
+        if ctx.messages and ctx.vertex_id == 2:
+            raise ValueError("cannot")
+        ctx.value = len(ctx.messages)
+        if ctx.superstep < 3:
+            ctx.send_to_neighbors("go")
+        ctx.vote_to_halt()
+
+    options: dict[str, Any] = {"on_failure": "continue", "retry": RetryPolicy(attempts=1), "base_every": 100}
+    agents.run([Vertex(1, None, [1, 2]), Vertex(2)], fail, store=store, run_id="run", **options)
+    data = read_page_data(store, "run")
+    assert data["run"]["status"] == "partial"
+    assert [len(step["failures"]) for step in data["steps"]] == [0, 1, 1, 1]
+    assert [step["row"]["failed"] for step in data["steps"]] == [0, 1, 1, 1]
+    ((vertex, step, *_, given),) = data["failed"]
+    assert (named(data, [vertex]), step, given) == (["2"], 3, [["str", "go"]])
+
+
 def test_a_running_run(store: gp.MemoryStore) -> None:
     data: list[Any] = []
 
