@@ -37,14 +37,14 @@ def draw_mermaid(graph: GraphSpec) -> str:
     Examples
     --------
     >>> from gpu_pregel.workflows import END, START, GraphState, StateGraph
-    >>> graph = StateGraph(GraphState).add_node("llm_call", lambda state: None).add_node("tools", lambda state: None)
-    >>> graph = graph.add_edge(START, "llm_call").add_edge("tools", "llm_call")
-    >>> graph = graph.add_conditional_edges("llm_call", lambda state: "done", {"call": "tools", "done": END})
+    >>> graph = StateGraph(GraphState).add_node("llm_call", lambda state: None).add_node("act", lambda state: None)
+    >>> graph = graph.add_edge(START, "llm_call").add_edge("act", "llm_call")
+    >>> graph = graph.add_conditional_edges("llm_call", lambda state: "done", {"call": "act", "done": END})
     >>> print(graph.draw_mermaid())
     flowchart TD
         n0(["start"]):::terminal
         n1["llm_call"]
-        n2["tools"]
+        n2["act"]
         n3(["end"]):::terminal
         n0 --> n1
         n1 -. "call" .-> n2
