@@ -25,9 +25,6 @@ class Follower(Protocol):
     def open(self, given: Any, config: Config) -> AgentRun:
         """Open the run."""
 
-    def after_step(self, agents: AgentRun) -> None:
-        """Take note of a superstep."""
-
     def at_end(self, agents: AgentRun) -> None:
         """Take note of the end."""
 
@@ -43,13 +40,19 @@ def thread_of(runs: GraphRuns, config: Config) -> StoredThread:
     return StoredThread(store, str(thread["thread_id"]))
 
 
-def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[Any] = ()) -> AgentRun:
+def open_run(
+    runs: GraphRuns,
+    given: Any,
+    config: Config,
+    observers: Sequence[Any] = (),
+    modes: frozenset[str] = frozenset(),
+) -> AgentRun:
     """Return a run that is ready to step; bad input is refused before anything is stored."""
     answers, message = read_input(runs.graph, given)
     if runs.options.store is None:
         if message is None:
             raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
-        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), None)
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), None)
     thread = thread_of(runs, config)
     if message is not None:
         runs.check_input(message, thread)
@@ -60,10 +63,10 @@ def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[An
     if row is None:
         if message is None:
             raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
-        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), thread.name)
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), thread.name)
     if message is not None and thread.has_tasks(row, runs.graph):
         row = thread.drop_tasks(row, runs.graph)
-    agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers))
+    agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers, modes))
     try:
         if message is not None:
             agents.send(START, message)
@@ -115,7 +118,7 @@ def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
 
 
 async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: Follower | None = None) -> Any:
-    """Open a run, and run to the end on the running event loop; a follower is told of each superstep."""
+    """Open a run, and run to the end on the running event loop; a follower may open it."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 
     wanted, waiting = runs.options.interrupt_after, set[str]()
@@ -126,8 +129,6 @@ async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: 
         return agents
 
     def stops(agents: AgentRun) -> bool:
-        if follower is not None:
-            follower.after_step(agents)
         is_after = not waiting.isdisjoint(wanted) and agents._policy.ledger is None
         waiting.clear()
         waiting.update(runs.waiting(agents) if wanted else ())
@@ -135,10 +136,8 @@ async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: 
 
     def conclude(agents: AgentRun) -> dict[str, Any]:
         if follower is not None:
-            follower.after_step(agents)
             follower.at_end(agents)
         runs.pause(agents)
         return runs.conclude(agents, config)
 
-    has_stops = follower is not None or runs.has_breakpoints
-    return await AsyncDriver(runs.base).run(start, True, conclude, stops if has_stops else None)
+    return await AsyncDriver(runs.base).run(start, True, conclude, stops if runs.has_breakpoints else None)

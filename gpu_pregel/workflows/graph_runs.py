@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError, CodecError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.options import STORED, RunOptions
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
 from gpu_pregel.host.agents.retry import RetryPolicy
@@ -128,11 +128,21 @@ class GraphRuns:
             found = self._nested[id(store)] = GraphRuns(self.graph, options, is_nested=True)
         return found
 
-    def run_options(self, config: Mapping[str, Any] | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
-        """Return the options of a call whose first nodes run in superstep ``begun``."""
+    def run_options(
+        self,
+        config: Mapping[str, Any] | None,
+        begun: int,
+        observers: Sequence[Any] = (),
+        modes: frozenset[str] = frozenset(),
+    ) -> RunOptions:
+        """Return the options of a call whose first nodes run in superstep ``begun``.
+
+        ``modes`` are those of a stream in which subgraphs are shown.
+        """
         options = copy.copy(self.base)
-        if config is not None and (configurable := configurable_of(config)):
-            options.functions_by_name = {"compute": self._runner.with_config(configurable)}
+        configurable = {} if config is None else configurable_of(config)
+        if configurable or modes:
+            options.functions_by_name = {"compute": self._runner.with_config(configurable, modes)}
         options.max_supersteps = begun + self.limit(config)
         options.observers = list(observers)
         return options
@@ -180,7 +190,7 @@ class GraphRuns:
     def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
         """Take up a run in the store."""
         assert options.store is not None
-        options.override = ("aggregators",)  # keys may have been added or removed since
+        options.override = STORED  # the graph may have been mended since, and its keys be others
         return AgentRun(options, begin_from_store(options.store, row.id, options, takeover=False))
 
     def continue_held(self, agents: AgentRun) -> None:

@@ -87,18 +87,19 @@ class NodeRunner:
     ) -> None:
         self._graph, self._config, self._retry, self._store = graph, config, retry, store
         self._cache = LatestOutputs() if cache is None else cache
+        self._modes: frozenset[str] = frozenset()
         self._values: dict[str, tuple[bytes, Any]] = {}
         """The last value of each key that cannot be modified, with its encoding."""
 
-    def with_config(self, config: Mapping[str, Any]) -> Self:
-        """Return a runner with another configuration."""
+    def with_config(self, config: Mapping[str, Any], modes: frozenset[str]) -> Self:
+        """Return a runner with another configuration, and the modes of a stream in which subgraphs are shown."""
         other = copy(self)
-        other._config = config
+        other._config, other._modes = config, modes
         return other
 
     def __call__(self, context: Context) -> None:
         """Compute a task."""
-        token = CURRENT.set(NodeContext(context, self._config, self._store))
+        token = CURRENT.set(NodeContext(context, self._config, self._store, self._modes))
         try:
             simple = self._simple(context)
             if simple is not None:  # the usual case, in half the time
@@ -355,7 +356,7 @@ class AsyncNodeRunner(NodeRunner):
     async def __call__(self, context: Context) -> None:  # type: ignore[override]
         """Compute a task."""
         calls = self._calls(context)
-        token = CURRENT.set(NodeContext(context, self._config, self._store))
+        token = CURRENT.set(NodeContext(context, self._config, self._store, self._modes))
         try:
             call = next(calls)
             while True:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gpu_pregel.errors import ArgumentError, UnknownRunError
 from gpu_pregel.host.agents.recovery import read_run
 from gpu_pregel.host.agents.state_format import pack_state
+from gpu_pregel.host.arguments import check_text
 from gpu_pregel.workflows.task_messages import active_vertices, drop_tasks, due_tasks
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.graph_spec import GraphSpec
 
 _CHECKPOINT = re.compile(r"(?s)(.*)@(-?\d+)")
+_LONGEST = 180
+"""Characters of a thread's name: ids of runs have up to 200."""
 
 
 class StoredThread:
@@ -32,9 +35,9 @@ class StoredThread:
     """
 
     def __init__(self, store: Store, name: str) -> None:
-        self.store, self.name = store, name
-        if re.search(r" #\d+$", name):
-            raise ArgumentError(f"thread_id {name!r} ends like the name of a fork: choose another one")
+        self.store, self.name = store, check_text("thread_id", name, _LONGEST)
+        if re.search(r" [#@]\d+$", name):
+            raise ArgumentError(f"thread_id {name!r} ends like the name of a fork or a subgraph: choose another one")
 
     def run_id(self, number: int) -> str:
         """Return the id of the k-th run, from 1."""
