@@ -12,6 +12,7 @@ import operator
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, build, count, asked in (
         ("chain of three", _chain, calls, 0.2),
         ("fan-out to five, join", _fan_out, calls, 0.2),
-        (f"Send to {arguments.send:,}", lambda *side: _send(*side, arguments.send), 1, 0.1),
+        (f"Send to {arguments.send:,}", partial(_send, count=arguments.send), 1, 0.1),
     ):
         graphs = {"ours": build(*ours), "theirs": build(*theirs)}
         for where, most, invoke in (("memory", asked, _in_memory), ("SQLite", 0.5, _on_sqlite)):
@@ -112,7 +113,7 @@ def _fan_out(side: Any, _: Any) -> Any:
     return graph
 
 
-def _send(side: Any, send: Any, count: int) -> Any:
+def _send(side: Any, send: Any, *, count: int) -> Any:
     graph = side.StateGraph(State)
     graph.add_node("work", lambda state: {"found": [state["k"]]})
     graph.add_node("split", lambda _: {"x": 1})

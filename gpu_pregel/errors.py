@@ -1,7 +1,5 @@
-"""The exceptions of gpu_pregel.
-
-Each is also the built-in exception that a caller would catch. Messages name the cause (file and line, argument or
-vertex) and the remedy.
+"""The exceptions of gpu_pregel. Each is also the built-in exception that a caller would catch. Messages name the cause
+(file and line, argument or vertex) and the remedy.
 """
 
 from __future__ import annotations
@@ -337,22 +335,34 @@ class AttemptError(GpuPregelError, RuntimeError):
         super().__init__(text)
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
-        return _restore_attempt_error, (type(self), str(self), self.retryable, self.retry_after)
+        options = {name: value for name, value in vars(self).items() if name in ("retryable", "retry_after", "status")}
+        return _restore_attempt_error, (type(self), str(self), options)
 
 
-def _restore_attempt_error(
-    kind: type[AttemptError], text: str, retryable: bool, retry_after: float | None
-) -> AttemptError:
-    return kind(text, retryable=retryable, retry_after=retry_after)
+def _restore_attempt_error(kind: type[AttemptError], text: str, options: dict[str, typing.Any]) -> AttemptError:
+    return kind(text, **options)
+
+
+class ModelError(AttemptError):
+    """A language model cannot be reached, refuses a request, or answers with something that is not a message.
+
+    The text quotes the server, never the key. ``status`` is the HTTP status of its answer, if any; the other parameters
+    are those of :class:`AttemptError`.
+    """
+
+    def __init__(
+        self, text: str, *, status: int | None = None, retryable: bool = True, retry_after: float | None = None
+    ) -> None:
+        self.status = status
+        super().__init__(text, retryable=retryable, retry_after=retry_after)
+
+
+class ToolError(AttemptError):
+    """A tool fails, or is called with wrong arguments; an agent's model is told the text."""
 
 
 class AgentsFailedError(AgentError):
-    """Vertices failed after all retries, and their superstep is held; ``result`` is the partial result.
-
-    Parameters
-    ----------
-    result : AgentResult
-    """
+    """Vertices failed after all retries, and their superstep is held; ``result`` is the partial ``AgentResult``."""
 
     def __init__(self, result: typing.Any) -> None:
         self.result = result
@@ -365,12 +375,7 @@ class AgentsFailedError(AgentError):
 
 
 class EndNotReachedError(AgentError):
-    """No state reached the end of a graph, because nodes failed or led nowhere; ``result`` has the result of each node.
-
-    Parameters
-    ----------
-    result : GraphResult
-    """
+    """No state reached the end of a graph, because nodes failed or led nowhere; ``result`` is a ``GraphResult``."""
 
     def __init__(self, result: typing.Any) -> None:
         self.result = result

@@ -1,4 +1,4 @@
-"""Runs random graphs on LangGraph and here, and compares: ``python -m tests.langgraph_oracle --first 0 --count 300``."""
+"""Runs random graphs on LangGraph and here, and compares: ``python -m tests.langgraph_oracle --count 300``."""
 
 from __future__ import annotations
 
@@ -209,7 +209,8 @@ def _calls(chance: random.Random, data: GraphData, theirs: Side, ours: Side) -> 
             update = {"log": ["update"], "mixed": chance.randrange(90)}
             name, both = f"update_state({update}, {node!r})", [side.update(update, node) for side in (theirs, ours)]
         elif outcome is not None and outcome.ending == "failed":
-            theirs.mend(), ours.mend()
+            theirs.mend()
+            ours.mend()
             name, both = "mended, then invoke(None)", [side.call(None, 100) for side in (theirs, ours)]
         elif outcome is not None and outcome.questions and (may_be_whole or chance.random() < 0.9):
             whole = len(outcome.questions) == 1 and may_be_whole

@@ -1,7 +1,7 @@
 """Random state graphs as data, built for LangGraph and for gpu_pregel, and random calls of a thread.
 
-What a node does depends on the state alone, so that both libraries must end in the same state: a digest of the state picks
-updates, questions, destinations and inputs that are sent.
+What a node does depends on the state alone, so that both libraries must end in the same state: a digest of the state
+picks updates, questions, destinations and inputs that are sent.
 """
 
 from __future__ import annotations

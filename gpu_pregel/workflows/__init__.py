@@ -7,6 +7,10 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from gpu_pregel.workflows.agent_loop import AgentState as AgentState
+    from gpu_pregel.workflows.agent_loop import create_agent as create_agent
+    from gpu_pregel.workflows.agent_tools import agent_tool as agent_tool
+    from gpu_pregel.workflows.cache_policy import CachePolicy as CachePolicy
     from gpu_pregel.workflows.commands import END as END
     from gpu_pregel.workflows.commands import START as START
     from gpu_pregel.workflows.commands import Command as Command
@@ -15,10 +19,11 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.compiled_graph import CompiledGraph as CompiledGraph
     from gpu_pregel.workflows.langgraph_import import from_langgraph as from_langgraph
     from gpu_pregel.workflows.langgraph_saver import LangGraphSaver as LangGraphSaver
+    from gpu_pregel.workflows.mcp_functions import mcp_tools as mcp_tools
     from gpu_pregel.workflows.message_graph import GraphResult as GraphResult
     from gpu_pregel.workflows.message_graph import MessagePassingGraph as MessagePassingGraph
     from gpu_pregel.workflows.message_graph import NodeResult as NodeResult
-    from gpu_pregel.workflows.node_cache import CachePolicy as CachePolicy
+    from gpu_pregel.workflows.models import ChatModel as ChatModel
     from gpu_pregel.workflows.node_context import NodeContext as NodeContext
     from gpu_pregel.workflows.node_context import interrupt as interrupt
     from gpu_pregel.workflows.reducers import add_messages as add_messages
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.reducers import increment as increment
     from gpu_pregel.workflows.reducers import last as last
     from gpu_pregel.workflows.reducers import merge as merge
+    from gpu_pregel.workflows.scripted_model import ScriptedModel as ScriptedModel
     from gpu_pregel.workflows.snapshots import StateSnapshot as StateSnapshot
     from gpu_pregel.workflows.state_graph import StateGraph as StateGraph
     from gpu_pregel.workflows.state_messages import GraphState as GraphState
@@ -33,9 +39,14 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.state_messages import aggregate_state_messages as aggregate_state_messages
     from gpu_pregel.workflows.state_messages import initial_state as initial_state
     from gpu_pregel.workflows.state_messages import inject_initial_state as inject_initial_state
+    from gpu_pregel.workflows.tools import Tool as Tool
+    from gpu_pregel.workflows.tools import ToolContext as ToolContext
+    from gpu_pregel.workflows.tools import tool as tool
 
 _HOMES = {
-    "CachePolicy": "node_cache",
+    "AgentState": "agent_loop",
+    "CachePolicy": "cache_policy",
+    "ChatModel": "models",
     "Command": "commands",
     "CompiledGraph": "compiled_graph",
     "END": "commands",
@@ -47,20 +58,27 @@ _HOMES = {
     "NodeContext": "node_context",
     "NodeResult": "message_graph",
     "START": "commands",
+    "ScriptedModel": "scripted_model",
     "Send": "commands",
     "StateGraph": "state_graph",
     "StateSnapshot": "snapshots",
+    "Tool": "tools",
+    "ToolContext": "tools",
     "activated": "state_messages",
     "add_messages": "reducers",
+    "agent_tool": "agent_tools",
     "aggregate_state_messages": "state_messages",
     "append": "reducers",
+    "create_agent": "agent_loop",
     "from_langgraph": "langgraph_import",
     "increment": "reducers",
     "initial_state": "state_messages",
     "inject_initial_state": "state_messages",
     "interrupt": "node_context",
     "last": "reducers",
+    "mcp_tools": "mcp_functions",
     "merge": "reducers",
+    "tool": "tools",
 }
 """The module that defines each public name; all are also names of ``gpu_pregel.agents``."""
 

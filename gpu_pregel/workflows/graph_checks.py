@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import Router
 
 if TYPE_CHECKING:
-    from gpu_pregel.workflows.state_graph import StateGraph
+    from gpu_pregel.workflows.graph_spec import NodeSpec
 
 
-def check_graph(graph: StateGraph) -> None:
+class BuiltGraph(Protocol):
+    """The parts of a ``StateGraph`` that are checked."""
+
+    nodes: dict[str, NodeSpec]
+    edges: dict[str, dict[str, None]]
+    joins: dict[str, list[frozenset[str]]]
+    branches: dict[str, list[Router]]
+    may_go_anywhere: bool
+
+
+def check_graph(graph: BuiltGraph) -> None:
     """Refuse a graph without an entry, with unknown nodes in edges, or with nodes that nothing leads to."""
     known = {START, *graph.nodes}
     for source, target in _edges(graph):
@@ -39,7 +49,7 @@ def check_graph(graph: StateGraph) -> None:
                 )
     if START not in graph.edges and START not in graph.branches:
         raise ArgumentError("the graph has no entry: add an edge from START, or call set_entry_point")
-    if not graph._may_go_anywhere:
+    if not graph.may_go_anywhere:
         _check_reached(graph)
 
 
@@ -89,7 +99,7 @@ def check_routes(source: str, routes: object) -> dict[Hashable, str] | None:
     return dict(pairs)
 
 
-def _check_reached(graph: StateGraph) -> None:
+def _check_reached(graph: BuiltGraph) -> None:
     """Refuse nodes that no path leads to."""
     reached = reached_nodes(graph)
     missing = [name for name in graph.nodes if name not in reached]
@@ -100,7 +110,7 @@ def _check_reached(graph: StateGraph) -> None:
         )
 
 
-def reached_nodes(graph: StateGraph) -> set[str]:
+def reached_nodes(graph: BuiltGraph) -> set[str]:
     """Return the nodes that some path leads to, and the end if one does.
 
     Where a router may return any node, or a node declares no destinations, as nobody can know which, all are reached.
@@ -125,7 +135,7 @@ def reached_nodes(graph: StateGraph) -> set[str]:
     return reached
 
 
-def _edges(graph: StateGraph) -> Iterable[tuple[str, str]]:
+def _edges(graph: BuiltGraph) -> Iterable[tuple[str, str]]:
     """Return source and target of each edge, those of joins among them."""
     for source, targets in graph.edges.items():
         for target in targets:
@@ -145,7 +155,7 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "there are none"
 
 
-def check_carried(graph: StateGraph) -> None:
+def check_carried(graph: BuiltGraph) -> None:
     """Refuse what a state that travels in messages cannot do, and a graph whose end no edge or router can lead to."""
     deferred = [name for name, node in graph.nodes.items() if node.defer]
     if deferred:

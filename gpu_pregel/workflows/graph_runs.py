@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError, CodecError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
@@ -20,12 +20,13 @@ from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.master import ENDED
+from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
-from gpu_pregel.workflows.node_runner import THREADS, AsyncNodeRunner, NodeRunner
+from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
 from gpu_pregel.workflows.task_messages import due_tasks
@@ -52,6 +53,21 @@ class CompileOptions:
     max_supersteps: int
     interrupt_before: frozenset[str]
     interrupt_after: frozenset[str]
+    durability: str
+    cache: Cache | None
+    name: str
+
+
+class CompileKeywords(TypedDict, total=False):
+    """The parameters of ``StateGraph.compile``, for type checkers."""
+
+    store: Store | None
+    workers: int
+    threads: int | None
+    retry: RetryPolicy | None
+    max_supersteps: int
+    interrupt_before: Sequence[str] | str
+    interrupt_after: Sequence[str] | str
     durability: str
     cache: Cache | None
     name: str

@@ -15,7 +15,7 @@ from gpu_pregel.workflows.key_folds import KeyFold
 from gpu_pregel.workflows.schemas import Key, Schema
 
 if TYPE_CHECKING:
-    from gpu_pregel.workflows.node_cache import CachePolicy
+    from gpu_pregel.workflows.cache_policy import CachePolicy
 
 TRIGGER = encode(None)
 """The message of an edge."""

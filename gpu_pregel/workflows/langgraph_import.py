@@ -75,7 +75,7 @@ def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
     graph = None
     try:
         graph = StateGraph(builder.state_schema, input=builder.input_schema, output=builder.output_schema)
-        graph._may_go_anywhere = True
+        graph.may_go_anywhere = True
         for schema in builder.schemas:
             graph._schema(schema)
     except GpuPregelError as error:
@@ -170,11 +170,10 @@ def _node_problems(spec: Any, store: Any) -> Iterator[str]:
         yield "error_handler"
     if getattr(spec, "trace_policy", None) is not None:
         yield "trace_policy"
-    if isinstance(spec.retry_policy, list) or (
-        isinstance(spec.retry_policy, tuple) and not hasattr(spec.retry_policy, "max_attempts")
-    ):
-        if len(spec.retry_policy) != 1:
-            yield f"{len(spec.retry_policy)} retry policies: pass one"
+    policies = spec.retry_policy
+    several = isinstance(policies, (list, tuple)) and not hasattr(policies, "max_attempts")
+    if several and len(policies) != 1:
+        yield f"{len(policies)} retry policies: pass one"
     timeout = getattr(spec, "timeout", None)
     if timeout is not None and timeout.idle_timeout is not None:
         yield "TimeoutPolicy(idle_timeout=...): use run_timeout"
@@ -207,7 +206,7 @@ def _timeout(builder: Any, spec: Any) -> Any:
 
 def _seconds(policy: Any) -> float | None:
     """Return the seconds of a timeout of LangGraph."""
-    seconds = None if policy is None else policy.run_timeout
+    seconds: Any = None if policy is None else policy.run_timeout
     return seconds.total_seconds() if hasattr(seconds, "total_seconds") else seconds
 
 

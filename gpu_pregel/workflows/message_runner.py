@@ -16,10 +16,12 @@ from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.encoded_context import send_encoded
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import GraphSpec
+from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.node_runner import AsyncNodeRunner, Call, Calls, NodeRunner, make_calls, noted
+from gpu_pregel.workflows.node_runner import Call, Calls, NodeRunner, make_calls, noted
 from gpu_pregel.workflows.schemas import Writes
 from gpu_pregel.workflows.state_messages import (
     ACTIVATED,
@@ -54,9 +56,14 @@ class MessageRunner(NodeRunner):
     """
 
     def __init__(
-        self, graph: GraphSpec, config: Mapping[str, Any], retry: RetryPolicy, store: Store | None = None
+        self,
+        graph: GraphSpec,
+        config: Mapping[str, Any],
+        retry: RetryPolicy,
+        store: Store | None = None,
+        cache: Cache | None = None,
     ) -> None:
-        super().__init__(graph, config, retry, store)
+        super().__init__(graph, config, retry, store, cache)
         self._joined: dict[str, list[str]] = {}
         for target, joins in graph.joins.items():
             for source in frozenset().union(*joins):

@@ -7,12 +7,8 @@ node's output, and ``("drop",)``, which drops a task that waits.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from copy import copy
-from functools import cache, partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -350,38 +346,6 @@ class NodeRunner:
             raise ArgumentError(f"node {name!r} goes to {target!r}, which is no node of the graph: {nodes}")
 
 
-class AsyncNodeRunner(NodeRunner):
-    """Computes the tasks of a graph some of whose functions are coroutine functions; the others run on threads."""
-
-    async def __call__(self, context: Context) -> None:  # type: ignore[override]
-        """Compute a task."""
-        calls = self._calls(context)
-        token = CURRENT.set(NodeContext(context, self._config, self._store, self._modes))
-        try:
-            call = next(calls)
-            while True:
-                try:
-                    result = await self._call(call)
-                except Exception as error:
-                    call = calls.throw(error)
-                else:
-                    call = calls.send(result)
-        except StopIteration:
-            return
-        except ParentCommand as left:
-            self._leave(context, left.command)
-        finally:
-            CURRENT.reset(token)
-
-    @staticmethod
-    async def _call(call: Call) -> Any:
-        function, arguments, is_async = call
-        if is_async:
-            return await function(*arguments)
-        run = partial(copy_context().run, function, *arguments)
-        return await asyncio.get_running_loop().run_in_executor(threads(), run)
-
-
 def make_calls(calls: Calls) -> None:
     """Make the calls that a task yields."""
     try:
@@ -395,12 +359,6 @@ def make_calls(calls: Calls) -> None:
                 function, arguments, _ = calls.send(result)
     except StopIteration:
         return
-
-
-@cache
-def threads() -> ThreadPoolExecutor:
-    """Return the threads of this process for ordinary functions beside coroutine functions."""
-    return ThreadPoolExecutor(THREADS, "node")
 
 
 def noted(error: Exception, note: str) -> Exception:

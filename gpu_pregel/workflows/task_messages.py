@@ -71,7 +71,8 @@ def active_vertices(state: State) -> set[Id]:
 def drop_tasks(graph: GraphSpec, state: State) -> None:
     """Drop the tasks that run a node in the next superstep.
 
-    Which sources of joins have ended is noted all the same, and deferred nodes that still wait for others go on waiting.
+    Which sources of joins have ended is noted all the same, and deferred nodes that still wait for others go on
+    waiting.
     """
     for vertex in due_tasks(graph, state, active_vertices(state)):
         encoded = id_key(vertex)

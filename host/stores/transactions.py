@@ -63,7 +63,7 @@ class RunTransactions:
 
     def release(self, claim: Claim, status: str | None) -> None:
         """End a claim."""
-        # Without a status, a crash of the machine may undo it: that ends the owner too, and a claim ends with its owner.
+        # Without a status, a crash of the machine may undo it: the owner ends too, and claims end with their owner.
         changes = {} if status is None else {"status": status}
         self._write(claim, changes, lease=_released, may_force=status is not None)
         self._claimed.pop(claim.key, None)

@@ -1,6 +1,7 @@
 """State graphs whose process is killed and started again until they have ended.
 
-Once the record of a task is in the store, its key must not be logged again; the last state must be that of an undisturbed run.
+Once the record of a task is in the store, its key must not be logged again; the last state must be that of an
+undisturbed run.
 """
 
 from __future__ import annotations

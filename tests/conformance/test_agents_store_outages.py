@@ -14,7 +14,7 @@ import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import StoreError
 from tests import crashes as crashing
-from tests.agents import FEW, result_bytes
+from tests.agents import FEW, ON_THREADS, result_bytes
 from tests.conformance.agent_programs import GROWING, GROWING_VERTICES, growing
 from tests.crashes import RUN, effects, recorded
 from tests.postgres import Cluster, Proxy
@@ -91,6 +91,7 @@ def test_a_run_does_not_start_in_a_full_store(path: Path) -> None:
 @FEW
 def test_connections_are_cut_before_and_after_commits(cluster: Cluster, tmp_path: Path, workers: int) -> None:
     log = tmp_path / "log"
+    schema = "cut_threads" if workers is ON_THREADS else f"cut_{workers}"
     program = crashing.program(str(log), workers)
     whole = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, **crashing.program(str(log))))
     log.unlink()
@@ -106,7 +107,7 @@ def test_connections_are_cut_before_and_after_commits(cluster: Cluster, tmp_path
         is_cut, is_committing = is_committing and not to_server, is_committing and to_server
         return not is_cut
 
-    with Proxy(cluster) as proxy, gp.PostgresStore(proxy.dsn, schema=f"cut_{workers}", patience=10) as store:
+    with Proxy(cluster) as proxy, gp.PostgresStore(proxy.dsn, schema=schema, patience=10) as store:
         proxy.watch = watch
         result = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, store=store, **program))
         assert result_bytes(result) == result_bytes(whole)

@@ -26,11 +26,6 @@ SCRIPTS = {
 0.1460  checkout
 <AgentResult: 5 vertices, 47 supersteps, halted>
 """,
-    "agents_tool_loop.py": """\
-a human is asked: {'tool': 'order', 'argument': 'umbrella'}
-rain in Bergen, 3 umbrellas in stock: order 1 is placed.
-retries: 1
-""",
     "agents_streaming.py": """\
 writer: the graf has
 writer: the graf has a million vertices
@@ -78,41 +73,6 @@ def test_pagerank_agrees_with_networkx(example: Any) -> None:
     expected = networkx.pagerank(oracle, tol=1e-13, max_iter=1000)
     assert results[0].values == pytest.approx(expected, abs=1e-8)
     assert sum(results[0].values.values()) == pytest.approx(1)
-
-
-TRANSCRIPT = [
-    "an umbrella?",
-    {"tool": "stock", "argument": "umbrella", "result": "3 umbrellas in stock"},
-    {"tool": "forecast", "argument": "Bergen", "result": "rain in Bergen"},
-    {"tool": "order", "argument": "umbrella", "result": "order 1 is placed"},
-]
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_tool_loop_orders_once(example: Any, workers: int) -> None:
-    questions: list[Any] = []
-    events: list[gp.agents.Event] = []
-
-    def human(payload: Any) -> str:
-        questions.append(payload)
-        return "yes"
-
-    result = example("agents_tool_loop").ask("an umbrella?", human, workers, events.append)
-    assert questions == [{"tool": "order", "argument": "umbrella"}]
-    assert (result.status, result.superstep) == ("completed", 5)
-    assert result.values["agent"] == {
-        "transcript": TRANSCRIPT,
-        "answer": "rain in Bergen, 3 umbrellas in stock: order 1 is placed.",
-    }
-    retries = [(event.superstep, event.vertex) for event in events if event.kind == "retry"]
-    assert retries == [(3, "order")]
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_tool_loop_accepts_a_refusal(example: Any, workers: int) -> None:
-    result = example("agents_tool_loop").ask("an umbrella?", lambda payload: "no", workers)
-    assert result.values["agent"]["answer"].endswith("in stock: a human refused.")
-    assert sum(row["retries"] for row in result.trace) == 0
 
 
 @pytest.mark.parametrize("workers", [0, 2])

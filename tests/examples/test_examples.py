@@ -27,8 +27,10 @@ PROGRAMS = [
     "pagerank.py:pagerank",
     "hits.py:hits",
 ]
-AGENTS = ["agents_pagerank.py", "agents_streaming.py", "agents_tool_loop.py"]
+AGENTS = ["agents_pagerank.py", "agents_streaming.py"]
 """Scripts, tested in ``test_agents.py``."""
+LOOPS = ["agent_approval.py", "agent_crash_and_resume.py", "agent_supervisor.py", "agent_tool_loop.py"]
+"""Scripts, tested in ``test_agent_loops.py``."""
 WORKFLOWS = ["agent_map_reduce.py"]
 """Scripts, tested in ``test_map_reduce.py``."""
 OPERATORS = ["operators_bellman_ford.py", "operators_bfs.py", "operators_components.py"]
@@ -98,6 +100,7 @@ def test_every_program_documents_its_command_and_is_tested() -> None:
     files = {path.name for path in EXAMPLES.glob("*.py")}
     assert files == {name.partition(":")[0] for name in PROGRAMS} | {
         *AGENTS,
+        *LOOPS,
         *WORKFLOWS,
         *OPERATORS,
         *PICTURES,

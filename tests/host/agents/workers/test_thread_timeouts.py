@@ -16,7 +16,8 @@ from tests.host.agents.workers.worker_programs import wait_for
 
 LONG = 20.0
 """Seconds after which a test fails instead of waiting for ever."""
-SHORT = 0.2
+SHORT = 0.5
+"""A timeout; longer than a busy machine interrupts a thread."""
 AGAIN = RetryPolicy(attempts=2, wait=0)
 
 
@@ -52,7 +53,7 @@ def test_an_attempt_that_exceeds_its_timeout_is_abandoned() -> None:
     assert len(lost) == 3
     failed = [event.facts["text"] for event in events if event.kind == "retry"]
     assert len(failed) == 1
-    assert "took more than 0.2 s and was abandoned: its thread cannot be ended" in failed[0]
+    assert "took more than 0.5 s and was abandoned: its thread cannot be ended" in failed[0]
     assert not [event for event in events if event.kind == "emit"]
 
 
@@ -61,19 +62,19 @@ def test_abandoned_threads_do_not_count(in_loop: bool) -> None:
     released = threading.Event()
 
     def compute(ctx: Any) -> None:
-        if ctx.vertex_id < 3:
+        if ctx.vertex_id < 2:
             released.wait(LONG)
         ctx.value = "done"
         ctx.vote_to_halt()
 
     options: dict[str, Any] = {"threads": 1, "timeout": SHORT, "retry": ONCE, "on_failure": "continue"}
     if in_loop:
-        result = asyncio.run(gp.agents.arun(vertices(5), compute, **options))
+        result = asyncio.run(gp.agents.arun(vertices(4), compute, **options))
     else:
-        result = gp.agents.run(vertices(5), compute, **options)
+        result = gp.agents.run(vertices(4), compute, **options)
     released.set()
-    assert {key: one.kind for key, one in result.failed.items()} == dict.fromkeys(range(3), "timeout")
-    assert result.values == {0: None, 1: None, 2: None, 3: "done", 4: "done"}
+    assert {key: one.kind for key, one in result.failed.items()} == dict.fromkeys(range(2), "timeout")
+    assert result.values == {0: None, 1: None, 2: "done", 3: "done"}
 
 
 def test_what_an_abandoned_attempt_does_to_a_large_value_is_lost() -> None:
@@ -116,24 +117,24 @@ def test_what_an_abandoned_attempt_does_to_a_large_value_is_lost() -> None:
 
 def test_heartbeats_extend_the_timeout() -> None:
     def compute(ctx: Any) -> None:
-        for _ in range(12):
+        for _ in range(8):
             threading.Event().wait(SHORT / 4)
             ctx.heartbeat()
         ctx.value = ctx.attempt
         ctx.vote_to_halt()
 
-    assert gp.agents.run(vertices(2), compute, threads=2, timeout=2 * SHORT).values == {0: 1, 1: 1}
+    assert gp.agents.run(vertices(2), compute, threads=2, timeout=1.5 * SHORT).values == {0: 1, 1: 1}
 
 
 def test_timeouts_do_not_count_the_time_of_observers() -> None:
     def observe(event: Event) -> None:
         if event.kind == "emit":
-            threading.Event().wait(2 * SHORT)
+            threading.Event().wait(1.4 * SHORT)
 
     def compute(ctx: Any) -> None:
         ctx.emit(1)
         ctx.value = ctx.attempt
         ctx.vote_to_halt()
 
-    result = gp.agents.run(vertices(3), compute, threads=3, timeout=SHORT, observer=observe)
-    assert result.values == {0: 1, 1: 1, 2: 1}
+    result = gp.agents.run(vertices(2), compute, threads=2, timeout=SHORT, observer=observe)
+    assert result.values == {0: 1, 1: 1}

@@ -205,7 +205,7 @@ def test_the_end_of_a_run_does_not_wait_for_attempts() -> None:
 @pytest.mark.usefixtures("interrupts")
 def test_the_process_ends_without_waiting_for_hanging_attempts() -> None:
     program = """
-import os, signal, threading
+import os, signal, threading, time
 import gpu_pregel as gp
 running = threading.Semaphore(0)
 def compute(ctx):
@@ -213,9 +213,9 @@ def compute(ctx):
     threading.Event().wait()
 def interrupt():
     running.acquire(), running.acquire()
-    os.kill(os.getpid(), signal.SIGINT), os.kill(os.getpid(), signal.SIGINT)
-    import time
-    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+    while signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Thread(target=interrupt).start()
