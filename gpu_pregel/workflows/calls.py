@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
-from gpu_pregel.workflows.commands import START, Command, Send
+from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.questions import answers_by_task, open_questions
@@ -50,6 +50,8 @@ def open_run(
     """Return a run that is ready to step; bad input is refused before anything is stored."""
     answers, message = read_input(runs.graph, given)
     if runs.options.store is None:
+        if runs.has_breakpoints:
+            raise ArgumentError("interrupt_before and interrupt_after need a store: pass compile(store=...)")
         if message is None:
             raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
         return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), None)
@@ -63,7 +65,12 @@ def open_run(
     if row is None:
         if message is None:
             raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
-        return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), thread.name)
+        try:
+            return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), thread.name)
+        except ArgumentError:
+            if thread.current() is None:
+                raise
+            return open_run(runs, given, config, observers, modes)  # another program has begun it meanwhile
     if message is not None and thread.has_tasks(row, runs.graph):
         row = thread.drop_tasks(row, runs.graph)
     agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers, modes))
@@ -71,6 +78,8 @@ def open_run(
         if message is not None:
             agents.send(START, message)
         elif answers:
+            if checkpoint is not None:  # let its nodes ask again
+                agents.step()
             for vertex, answer in answers_by_task(open_questions(agents._policy.ledger), answers[0]).items():
                 agents.answer(vertex, answer)
         else:
@@ -97,9 +106,9 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
             return (given.resume,), None
         for target in targets:
             name = target.node if isinstance(target, Send) else target
-            if name not in graph.nodes:
+            if name not in graph.nodes and target != END:
                 raise ArgumentError(f"goto names {name!r}, which is no node: {', '.join(map(repr, graph.nodes))}")
-        goto = [target if isinstance(target, str) else (target.node, target.arg) for target in targets]
+        goto = [one if isinstance(one, str) else (one.node, one.arg) for one in targets]
         update, keys = given.update or {}, graph.keys
     return (), (INPUT, dict(writes_of(update, keys, "the input")), goto)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError, CodecError, SuperstepLimitError
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, CodecError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.options import STORED, RunOptions
@@ -29,6 +29,7 @@ from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
 from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
+from gpu_pregel.workflows.stored_threads import claims_explained
 from gpu_pregel.workflows.task_messages import due_tasks
 from gpu_pregel.workflows.tasks import node_of
 
@@ -207,7 +208,9 @@ class GraphRuns:
         """Take up a run in the store."""
         assert options.store is not None
         options.override = STORED  # the graph may have been mended since, and its keys be others
-        return AgentRun(options, begin_from_store(options.store, row.id, options, takeover=False))
+        with claims_explained():
+            recovered = begin_from_store(options.store, row.id, options, takeover=False)
+        return AgentRun(options, recovered)
 
     def continue_held(self, agents: AgentRun) -> None:
         """Give the failed tasks of a held superstep new attempts."""
@@ -264,7 +267,13 @@ class GraphRuns:
             raise KeyboardInterrupt
         output = self.values(agents._policy.state.aggregates, self.graph.output)
         if status == "interrupted":
-            output[INTERRUPT] = [one.interrupt for one in open_questions(agents._policy.ledger)]
+            questions = [one.interrupt for one in open_questions(agents._policy.ledger)]
+            if self.options.store is None:
+                raise ArgumentError(
+                    f"node {questions[0].node!r} asks a question, but the graph was compiled without a store, which "
+                    f"keeps the run until there is an answer: pass compile(store=...)"
+                )
+            output[INTERRUPT] = questions
         return output
 
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:

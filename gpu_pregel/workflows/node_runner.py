@@ -8,6 +8,7 @@ node's output, and ``("drop",)``, which drops a task that waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -146,6 +147,9 @@ class NodeRunner:
         try:
             self._check_attempt(node, context)
             output = yield Call(node.function, arguments, node.is_async)
+            if node.error_handler is not None and not node.is_graph:
+                with suppress(ParentCommand):
+                    read_output(node.name, output, self._graph)  # the handler takes the place of a wrong one, too
         except Exception as error:
             if node.error_handler is None or not self._is_last(node, context, error):
                 raise
@@ -157,7 +161,9 @@ class NodeRunner:
     def _check_attempt(self, node: NodeSpec, context: Context) -> None:
         """Raise in the attempt that is left for an error handler, as the last one did not end by an exception."""
         if node.error_handler is not None and context.attempt > (node.retry or self._retry).attempts:
-            raise TimeoutError("the last attempt exceeded its timeout, or its worker died")
+            raise TimeoutError(
+                "the last attempt exceeded its timeout, its worker died, or what it did after the node was refused"
+            )
 
     def _is_last(self, node: NodeSpec | None, context: Context, error: Exception) -> bool:
         """Whether the node is not tried again after this error."""

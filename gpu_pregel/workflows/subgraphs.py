@@ -35,8 +35,8 @@ def as_node(app: CompiledGraph, name: str) -> Subgraph:
         raise ArgumentError(f"node {name!r} is a graph with a store: compile it without, it uses the one of its parent")
     if app._runs.has_breakpoints:
         raise ArgumentError(
-            f"node {name!r} is a graph with interrupt_before or interrupt_after, at which only a call can stop: compile "
-            f"it without, and use interrupt() in its nodes"
+            f"node {name!r} is a graph with interrupt_before or interrupt_after, at which only a call can stop: "
+            f"compile it without, and use interrupt() in its nodes"
         )
     if not app._runs.is_shared:
         raise ArgumentError(f"node {name!r} is a graph with carry='messages': compile it with carry='shared'")
