@@ -11,6 +11,7 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.agents.observers.telemetry import OpenTelemetryObserver
+from gpu_pregel.host.agents.observers.timeline import Timeline
 from gpu_pregel.host.agents.requests import answer, cancel, retry, send
 from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
@@ -99,6 +100,7 @@ __all__ = [
     "StateGraph",
     "StateSnapshot",
     "SuperstepState",
+    "Timeline",
     "Tool",
     "ToolContext",
     "TopK",

@@ -14,6 +14,17 @@ _CYCLE_SHOWN = 8
 class GpuPregelError(Exception):
     """Base class of all errors of this package."""
 
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[GpuPregelError], args: tuple[typing.Any, ...], facts: dict[str, typing.Any]) -> GpuPregelError:
+    """Return an error that has been pickled; its ``__init__`` takes other arguments than its text."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
 
 class ArgumentError(GpuPregelError, ValueError):
     """An argument has an invalid value."""
@@ -44,9 +55,6 @@ class CycleError(GraphError):
             f"the graph has a cycle, {' -> '.join([*shown, *more, repr(cycle[0])])}: remove one of its edges"
         )
 
-    def __reduce__(self) -> tuple[type[CycleError], tuple[list[typing.Any]]]:
-        return type(self), (self.cycle,)
-
 
 class UnknownVertexError(GpuPregelError, KeyError):
     """No vertex of the graph has the given id."""
@@ -73,9 +81,6 @@ class FormatError(GpuPregelError, ValueError):
         self.line = line
         self.problem = problem
         super().__init__(f"{self.path}{f', line {line}' if line is not None else ''}: {problem}")
-
-    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
-        return type(self), (self.path, self.problem, self.line)
 
 
 class MissingFileError(GpuPregelError, FileNotFoundError):
@@ -134,9 +139,6 @@ class VertexError(ProgramError, ArithmeticError, IndexError):
         where = f" ({place})" if place else ""
         super().__init__(f"{role} fails for vertex {vertex!r} in superstep {superstep}{where}: {problem}")
 
-    def __reduce__(self) -> tuple[type[VertexError], tuple[str, object, int, str, str]]:
-        return type(self), (self.role, self.vertex, self.superstep, self.problem, self.place)
-
 
 class ProgramFileError(GpuPregelError, ImportError):
     """A Python file or module raises an exception when loaded, or does not define the requested program."""
@@ -157,9 +159,6 @@ class CheckpointError(GpuPregelError, ValueError):
         self.path = os.fspath(path)
         self.problem = problem
         super().__init__(f"{self.path}: {problem}")
-
-    def __reduce__(self) -> tuple[type[CheckpointError], tuple[str, str]]:
-        return type(self), (self.path, self.problem)
 
 
 class StoreError(GpuPregelError, OSError):
@@ -187,9 +186,6 @@ class StoreError(GpuPregelError, OSError):
         named = (("run", None if run is None else repr(run)), ("superstep", step), ("segment", segment))
         where = ", ".join([store, *(f"{name} {value}" for name, value in named if value is not None)])
         super().__init__(f"{where}: {problem}")
-
-    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str, str | None, int | None, int | None]]:
-        return type(self), (self.store, self.problem, self.run, self.step, self.segment)
 
 
 class UnknownRunError(ArgumentError):
@@ -223,9 +219,6 @@ class ClaimedError(GpuPregelError, RuntimeError):
         remedy = f"wait, or pass {option} if that program has ended" if option else "wait until it has ended the run"
         super().__init__(f"run {run!r} is claimed by {owner} until {when}: {remedy}")
 
-    def __reduce__(self) -> tuple[type[ClaimedError], tuple[str, str, float, str]]:
-        return type(self), (self.run, self.owner, self.until, self._option)
-
 
 class FencedError(GpuPregelError, RuntimeError):
     """Another program has taken the run; none of this program's writes are accepted.
@@ -241,9 +234,6 @@ class FencedError(GpuPregelError, RuntimeError):
         self.run = run
         self.problem = problem
         super().__init__(f"run {run!r} {problem}; nothing was written")
-
-    def __reduce__(self) -> tuple[type[FencedError], tuple[str, str]]:
-        return type(self), (self.run, self.problem)
 
 
 class CodecError(GpuPregelError, TypeError, ValueError):
@@ -261,9 +251,6 @@ class CodecError(GpuPregelError, TypeError, ValueError):
         self.problem = problem
         self.path = path
         super().__init__(f"{path} {problem}" if path else problem)
-
-    def __reduce__(self) -> tuple[type[CodecError], tuple[str, str]]:
-        return type(self), (self.problem, self.path)
 
 
 class SuperstepLimitError(GpuPregelError, RuntimeError):
@@ -332,14 +319,6 @@ class AttemptError(GpuPregelError, RuntimeError):
         self.retryable = retryable
         self.retry_after = retry_after
         super().__init__(text)
-
-    def __reduce__(self) -> tuple[typing.Any, ...]:
-        options = {name: value for name, value in vars(self).items() if name in ("retryable", "retry_after", "status")}
-        return _restore_attempt_error, (type(self), str(self), options)
-
-
-def _restore_attempt_error(kind: type[AttemptError], text: str, options: dict[str, typing.Any]) -> AttemptError:
-    return kind(text, **options)
 
 
 class ModelError(AttemptError):

@@ -232,7 +232,8 @@ def graph_of(chance: random.Random) -> GraphData:
     for place in range(2, len(names)):
         if chance.random() < 0.3:
             joins.append((tuple(chance.sample(names[:place], k=2)), names[place]))
-    routers = _routers(chance, names, sendable)
+    # Nodes that count no step lead forward only, so that no graph runs forever.
+    routers = _routers(chance, [node.name for node in nodes if node.form != "none"], names, sendable)
     before, after = [
         tuple(name for name in names if chance.random() < 0.3) if chance.random() < 0.15 else () for _ in range(2)
     ]
@@ -250,16 +251,18 @@ def _node(chance: random.Random, name: str, names: list[str], sendable: list[str
         name,
         (*keys, *(["last"] if name == owner and name not in sendable else [])),
         form,
-        questions=chance.choice([0, 0, 0, 0, 1, 2]),
+        questions=chance.choice([*[0] * 6, 1, 2]),
         goto=tuple(chance.sample(names, k=min(len(names), chance.randint(0, 2)))),
         sends=tuple(chance.choices(sendable, k=chance.randint(0, 2))) if sendable else (),
         fails=chance.choice([*[""] * 8, "until mended", "" if name in sendable else "first"]),
     )
 
 
-def _routers(chance: random.Random, names: list[str], sendable: list[str]) -> tuple[RouterData, ...]:
+def _routers(
+    chance: random.Random, sources: list[str], names: list[str], sendable: list[str]
+) -> tuple[RouterData, ...]:
     routers = []
-    for name in (workflows.START, *names):
+    for name in (workflows.START, *sources):
         for number in range(chance.choice([0, 0, 0, 1, 1, 2])):
             targets = tuple(chance.sample([*names, workflows.END], k=chance.randint(1, 3)))
             sends = (

@@ -160,6 +160,13 @@ def test_every_listed_package_can_be_imported() -> None:
     assert (Path(gp.__file__).parent / "py.typed").is_file()
 
 
+def test_the_templates_of_the_page_of_a_run_are_in_the_package() -> None:
+    from gpu_pregel.workflows.page.document import make_document
+
+    page = make_document({"run": {"id": "run", "status": "running"}})
+    assert all(part in page for part in ("<style>:root", "function main()", "<main"))
+
+
 def test_modules_have_only_one_name() -> None:
     program = (
         "import sys, gpu_pregel as gp; gp.connected_components; print(sorted({'host', 'kernels'} & set(sys.modules)))"

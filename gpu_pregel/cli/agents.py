@@ -78,6 +78,11 @@ def add_parser(commands: Any) -> None:
     _add_limits(serve)
     serve.add_argument("--once", action="store_true", help="end when no run can continue, instead of waiting")
     serve.add_argument("--json", action="store_true", help="print events as lines of JSON on stdout")
+    serve.add_argument(
+        "--record",
+        action="store_true",
+        help="record attempts and what they emit in the store, for runs watch and --html",
+    )
     serve.add_argument("-v", "--verbose", action="store_true", help="also print supersteps, attempts and emissions")
     serve.set_defaults(run=run, option_strings=frozenset(serve._option_string_actions))
 
@@ -131,6 +136,8 @@ def run(options: argparse.Namespace) -> int:
     with open_store(options.store, options.schema, writes=True) as store:
         log.start(store.name)
         arguments["observer"] = [log, *as_observers(arguments.get("observer", ()))]
+        if options.record:
+            arguments["observer"].append(agents.Timeline(store))
         with redirect_stdout(sys.stderr):
             left = agents.serve(
                 store,

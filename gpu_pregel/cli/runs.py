@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: list, show, fork, retry, cancel, prune, delete and expire the runs in a store."""
+"""``gpu-pregel runs``: list, show, watch, fork, retry, cancel, prune, delete and expire the runs in a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.cli import _common
+from gpu_pregel.cli import _common, _page, _watch
 from gpu_pregel.errors import ArgumentError, ClaimedError, CodecError
 
 if TYPE_CHECKING:
@@ -21,22 +21,26 @@ def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "runs",
-        help="list, show, fork, retry, cancel, prune, delete and expire runs in a store",
-        description="List, show, fork, retry, cancel, prune, delete and expire the runs in a store.",
+        help="list, show, watch, fork, retry, cancel, prune, delete and expire runs in a store",
+        description="List, show, watch, fork, retry, cancel, prune, delete and expire the runs in a store.",
         epilog=f"Without an action, list the runs. {_common.example('runs runs.db show tuesday --values')}",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
     add_schema(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
-    actions = parser.add_subparsers(metavar="{list,show,fork,retry,cancel,prune,delete,expire}")
+    actions = parser.add_subparsers(metavar="{list,show,watch,fork,retry,cancel,prune,delete,expire}")
     _add(actions, "list --json", _list, "list the runs")
-    text = "show the history of a run, and its vertices with --values"
+    text = "show the history of a run, its vertices with --values, or everything on a page with --html"
     show = _add(actions, "show tuesday --at 7 --values", _show, text, "run_id")
     show.add_argument(
         "--at", type=int, metavar="SUPERSTEP", help="superstep of --values (default: the last committed one)"
     )
     show.add_argument("--values", action="store_true", help="also print values, failures, interrupts and timers")
+    _page.add_options(show)
+    text = "follow a run until it ends or no program has it; exit status 0 if it has completed, otherwise 1"
+    watch = _add(actions, "watch tuesday", _watch.watch, text, "run_id")
+    watch.add_argument("--all", action="store_true", help="begin with the oldest superstep, not with the next one")
     text = "start a new run from a superstep of another one"
     fork = _add(actions, "fork tuesday --at 7 --set a=50", _fork, text, "run_id", writes=True)
     fork.add_argument(
@@ -95,10 +99,10 @@ def _add(actions: Any, example: str, action: Any, text: str, *positionals: str, 
     return parser
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run the command and print its result to stdout."""
+def run(options: argparse.Namespace) -> int:
+    """Run the command and print its result to stdout; return the exit status."""
     with open_store(options.store, options.schema, writes=options.writes) as store:
-        options.action(store, options)
+        return options.action(store, options) or 0
 
 
 def open_store(name: str, schema: str | None, *, writes: bool) -> Store:
@@ -129,6 +133,10 @@ def _list(store: Store, options: argparse.Namespace) -> None:
 def _show(store: Store, options: argparse.Namespace) -> None:
     if options.at is not None and not options.values:
         raise ArgumentError("--at selects the superstep of --values: pass --values as well")
+    _page.check_options(options)
+    if options.html is not None:
+        _page.write_page(store, options)
+        return
     row, history = store.run(options.run_id), store.history(options.run_id)
     facts = _facts(row)
     facts["supersteps"] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
@@ -44,8 +45,15 @@ class AsyncNodeRunner(NodeRunner):
         function, arguments, is_async = call
         if is_async:
             return await function(*arguments)
-        run = partial(copy_context().run, function, *arguments)
+        run = partial(copy_context().run, _call_on_thread, function, arguments)
         return await asyncio.get_running_loop().run_in_executor(threads(), run)
+
+
+def _call_on_thread(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    try:
+        return function(*arguments)
+    except StopIteration as error:  # which no future can have: its task would wait forever
+        raise RuntimeError(f"StopIteration: {error}") from error
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
+from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
@@ -130,18 +131,15 @@ async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: 
     """Open a run, and run to the end on the running event loop; a follower may open it."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 
-    wanted, waiting = runs.options.interrupt_after, set[str]()
+    breakpoints: list[Breakpoints] = []
 
     def start() -> AgentRun:
         agents = open_run(runs, given, config) if follower is None else follower.open(given, config)
-        waiting.update(runs.waiting(agents) if wanted else ())
+        breakpoints.append(Breakpoints(runs, agents))
         return agents
 
     def stops(agents: AgentRun) -> bool:
-        is_after = not waiting.isdisjoint(wanted) and agents._policy.ledger is None
-        waiting.clear()
-        waiting.update(runs.waiting(agents) if wanted else ())
-        return is_after or runs.is_before_breakpoint(agents)
+        return breakpoints[0].is_reached(agents)
 
     def conclude(agents: AgentRun) -> dict[str, Any]:
         if follower is not None:

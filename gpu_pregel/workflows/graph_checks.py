@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import Router
 
@@ -63,6 +64,12 @@ def check_names(argument: str, names: Sequence[str] | str, nodes: Iterable[str])
         if one not in nodes:
             raise ArgumentError(f"{argument} names {one!r}, which is no node: {_list(nodes)}")
     return frozenset(names)
+
+
+def check_retry(argument: str, retry: object) -> None:
+    """Refuse what is no retry policy."""
+    if retry is not None and not isinstance(retry, RetryPolicy):
+        raise ArgumentTypeError(f"{argument} must be a RetryPolicy, not {retry!r:.200}")
 
 
 def check_metadata(node: str, metadata: object) -> dict[str, Any]:

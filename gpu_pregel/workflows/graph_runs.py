@@ -21,6 +21,7 @@ from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
+from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate
@@ -96,7 +97,7 @@ class GraphRuns:
     _on_failure = "raise"
 
     def __init__(self, graph: GraphSpec, options: CompileOptions, *, is_nested: bool = False) -> None:
-        self.graph, self.options = graph, options
+        self.graph, self.options, self.interrupt_after = graph, options, options.interrupt_after
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
         self._runner = self._make_runner()
         self.base = RunOptions(
@@ -227,12 +228,12 @@ class GraphRuns:
 
     def steps(self, agents: AgentRun) -> Iterator[None]:
         """Step until the end or a breakpoint; yields after each superstep."""
-        may_continue, is_first = agents.status not in ENDED, True
-        while may_continue and not (self.is_before_breakpoint(agents) and not is_first):
-            before = set(self.waiting(agents)) if self.options.interrupt_after else set()
-            may_continue, is_first = agents.step(), False
+        breakpoints = Breakpoints(self, agents)
+        may_continue = agents.status not in ENDED
+        while may_continue:
+            may_continue = agents.step()
             yield
-            if not before.isdisjoint(self.options.interrupt_after) and agents._policy.ledger is None:
+            if breakpoints.is_reached(agents):
                 break
         self.pause(agents)
 

@@ -207,7 +207,9 @@ def _timeout(builder: Any, spec: Any) -> Any:
 def _seconds(policy: Any) -> float | None:
     """Return the seconds of a timeout of LangGraph."""
     seconds: Any = None if policy is None else policy.run_timeout
-    return seconds.total_seconds() if hasattr(seconds, "total_seconds") else seconds
+    if hasattr(seconds, "total_seconds"):
+        seconds = seconds.total_seconds()
+    return None if seconds is None else float(seconds)
 
 
 # Edges.

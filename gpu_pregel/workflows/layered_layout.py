@@ -137,7 +137,7 @@ def _set_layers(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> None:
         missing[lower] += 1
     roots = [box for box, count in enumerate(missing) if count == 0]
     for root in roots[1:] if roots and roots[0] == 0 else []:  # what only light arrows lead to
-        boxes[root].layer = 1
+        boxes[root].layer = max(1, boxes[root].layer)
     while roots:
         for arrow in leading[roots.pop()]:
             upper, lower = arrow.ends

@@ -32,6 +32,9 @@ def merge(old: Mapping[Any, Any] | None, new: Mapping[Any, Any]) -> dict[Any, An
     >>> merge({"a": 1, "b": 1}, {"b": 2})
     {'a': 1, 'b': 2}
     """
+    for one in (old or {}, new):
+        if not isinstance(one, Mapping):
+            raise ArgumentTypeError(f"merge takes dicts, not {one!r:.200}")
     return {**(old or {}), **new}
 
 

@@ -18,6 +18,7 @@ from gpu_pregel.workflows.graph_checks import (
     check_join,
     check_metadata,
     check_names,
+    check_retry,
     check_routes,
 )
 from gpu_pregel.workflows.graph_runs import CompileKeywords, CompileOptions
@@ -144,8 +145,7 @@ class StateGraph:
         if not callable(function):
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
         with_context = takes_context(function, f"node {node!r}")
-        if retry is not None and not isinstance(retry, RetryPolicy):
-            raise ArgumentTypeError(f"retry of node {node!r} must be a RetryPolicy, not {retry!r:.200}")
+        check_retry(f"retry of node {node!r}", retry)
         if error_handler is not None and not callable(error_handler):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
         if cache is not None and not isinstance(cache, CachePolicy):
@@ -338,6 +338,7 @@ class StateGraph:
         """
         check_graph(self)
         check_choice("carry", carry, ("shared", "messages"))
+        check_retry("retry", retry)
         check_choice("durability", durability, ("machine", "process"))
         options = CompileOptions(
             store=store,

@@ -19,6 +19,11 @@ class Emission(NamedTuple):
     payload: bytes
 
 
+TIMES = -1
+"""The sequence of the emission that ends an attempt whose times an observer wants: its payload is when the attempt
+began, in seconds since 1970, and how many seconds it took."""
+
+
 class Emitter:
     """Sends the emissions of all attempts in this process, one at a time.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from gpu_pregel.host.agents.attempt_end import CLOSED, emission_refused
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.context import Context
-from gpu_pregel.host.agents.emissions import Emission, Emitter
+from gpu_pregel.host.agents.emissions import TIMES, Emission, Emitter
 from gpu_pregel.host.agents.records import Record
 
 
@@ -59,6 +61,49 @@ class ObservedContext(Context):
                 pass
 
 
-def observed_context(emitter: Emitter) -> type[ObservedContext]:
-    """Return the class of the contexts of a process."""
+_TIMED = 200
+"""Number of quick attempts of a superstep in this process whose times are sent."""
+_QUICK = 0.001
+"""Seconds; the times of longer attempts are always sent, as that takes a hundredth of a millisecond."""
+
+
+class TimedContext(ObservedContext):
+    """A context that also sends when its attempt began and how long it took, unless very many of them are quick."""
+
+    __slots__ = ("_began", "_clock")
+    sent: ClassVar[list[int]]
+    """The last superstep, and the number of its attempts that have sent their times."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._began, self._clock = time.time(), time.perf_counter()
+
+    def close(self) -> None:
+        """Refuse further messages, requests and emissions, and send the times."""
+        self._send_times()
+        super().close()
+
+    def record(self) -> Record:
+        """Send the times, close the context and return the record of the attempt."""
+        self._send_times()
+        return super().record()
+
+    def _send_times(self) -> None:
+        with suppress(Exception):  # the attempt does not depend on it, whatever its function has done to the context
+            if self._outbox is CLOSED:
+                return
+            seconds, sent = time.perf_counter() - self._clock, self.sent
+            if sent[0] != self._batch.step:
+                sent[:] = self._batch.step, 0
+            sent[1] += 1
+            if sent[1] <= _TIMED or seconds >= _QUICK:
+                times = encode((self._began, seconds))
+                with self.emitter.lock:
+                    self.emitter.send(Emission(self._task.id, self._task.attempt, TIMES, times))
+
+
+def observed_context(emitter: Emitter, *, is_timed: bool = False) -> type[ObservedContext]:
+    """Return the class of the contexts of a process; ``is_timed``: whether observers want the times of attempts."""
+    if is_timed:
+        return type("TimedContext", (TimedContext,), {"__slots__": (), "emitter": emitter, "sent": [-1, 0]})
     return type("ObservedContext", (ObservedContext,), {"__slots__": (), "emitter": emitter})

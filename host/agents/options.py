@@ -237,6 +237,7 @@ class RunOptions:
             max_memory=self.max_memory,
             is_observed=bool(self.observers),
             can_time_out=bool(self.workers or self.threads),
+            is_timed=any(getattr(observer, "wants_times", False) for observer in self.observers),
         )
 
 

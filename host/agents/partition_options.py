@@ -41,6 +41,8 @@ class PartitionOptions(NamedTuple):
         Whether the run has observers, to which emissions are sent.
     can_time_out : bool
         Whether ordinary functions may have a timeout.
+    is_timed : bool
+        Whether one of them wants to know when attempts began and how long they took.
     """
 
     functions: dict[str, Callable[..., Any]]
@@ -56,6 +58,7 @@ class PartitionOptions(NamedTuple):
     max_memory: int | None
     is_observed: bool
     can_time_out: bool
+    is_timed: bool = False
 
     def is_async(self, function: str) -> bool:
         """Whether a compute function runs on an event loop."""

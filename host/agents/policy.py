@@ -208,9 +208,7 @@ class AgentPolicy:
             journal.add([one for one in outcomes if one.status == "completed"] if others else outcomes)
         for outcome in outcomes if observed else others:
             if observed:
-                self._events.add("attempt", vertex=outcome.id, attempt=outcome.attempt, status=outcome.status)
-                if outcome.status == "interrupted":
-                    self._events.add("interrupt", vertex=outcome.id, attempt=outcome.attempt)
+                self._events.add_attempt(outcome)
             if outcome.status == "failed":
                 self._handle_failure(ledger.entry(outcome.id), outcome.id, journal)
             elif outcome.status == "interrupted" and journal is not None:

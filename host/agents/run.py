@@ -80,7 +80,7 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         Maximum bytes of address space of each worker process; needs workers.
     observer : callable or sequence of callables
         Called with an :class:`Event` for each superstep, attempt, retry, failure, death of a worker and commit, and for
-        what attempts pass to ``ctx.emit``; by one thread at a time.
+        what attempts pass to ``ctx.emit``; by one thread at a time. :class:`Timeline` records them in a store.
     run_id : str, optional
         Name of the run, from which ``ctx.key`` and ``ctx.random`` are derived. Default: a unique name.
     store : SQLiteStore, PostgresStore or MemoryStore, optional

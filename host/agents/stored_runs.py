@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, RunExistsError, UnknownRunError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, RunExistsError, StoreError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.observers.timeline import copy_events
 from gpu_pregel.host.agents.options import (
     Compute,
     RunOptions,
@@ -387,4 +388,6 @@ def fork(
         found.state.vertices[key] = VertexData(encode(value, name=f"the value of vertex {vertex!r}"), edges)
     new = new_run_id() if new_id is None else new_id
     store.fork(run_id, superstep, new, pack_state(found.state), meta=store.run(run_id).meta or b"", blobs=found.blobs)
+    with suppress(StoreError, ArgumentError):  # the fork does not need them
+        copy_events(store, run_id, new, superstep)
     return new

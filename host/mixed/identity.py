@@ -15,13 +15,13 @@ from gpu_pregel.host.superstep.aggregators import Aggregator
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
-_IDENTITY = "identity of the run"
+IDENTITY = "identity of the run"
 """With spaces it is no name that a program may use."""
 
 
 def identity_aggregator(identity: Identity, vertices: str | None = None) -> dict[str, Aggregator]:
     """Return the aggregator that keeps an identity, by its name; ``vertices`` is a digest of the agents' vertices."""
-    return {_IDENTITY: Aggregator("last", initial=[*identity, vertices], persistent=True)}
+    return {IDENTITY: Aggregator("last", initial=[*identity, vertices], persistent=True)}
 
 
 def open_store(checkpoint: Checkpoint, stack: ExitStack) -> Store:
@@ -55,7 +55,7 @@ def is_stored(
             f"belongs to a run of {row.kind} vertices: choose another run_id, or pass the program, the agents and the "
             f"device that it was started with",
         )
-    saved = decode_aggregates(read_run(store, run_id).state.aggregates).get(_IDENTITY)
+    saved = decode_aggregates(read_run(store, run_id).state.aggregates).get(IDENTITY)
     if saved is None:
         raise CheckpointError(where, "belongs to a run of gp.agents: choose another run_id")
     *facts, chosen = saved

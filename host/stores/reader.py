@@ -48,6 +48,14 @@ class RunReader:
         """Return the stored commits of a run, oldest first."""
         return self._consistent(run_id, self._history)
 
+    def commits_after(self, run_id: str, step: int) -> Iterator[SavedCommit]:
+        """Yield the stored commits after a superstep, oldest first."""
+        row = self.table.find(run_id)
+        oldest = self._database.query(self._sql.oldest_commit, (row.key,))[0][0]
+        if oldest is not None:
+            low = max(step, oldest - 1)
+            yield from (commit for commit, _, _ in self.commits(row, low, row.head, after=None))
+
     def answers(self, run_id: str, step: int) -> list[StoredAnswer]:
         """Return the answers to interrupts of a superstep."""
         return self._answers(self.table.find(run_id), step)

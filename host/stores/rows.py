@@ -135,6 +135,15 @@ class StoredRequest(NamedTuple):
     time: float
 
 
+class StoredEvents(NamedTuple):
+    """Events of a run that were recorded together; ``step`` is the last superstep among theirs."""
+
+    number: int
+    step: int
+    data: bytes
+    time: float
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The right to write to a run until another program claims it.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpu_pregel.host.arguments import check_choice, check_integer
 from gpu_pregel.host.stores.reader import RunReader
 from gpu_pregel.host.stores.rows import KINDS, CommitRow, RunRow, StoredAnswer, UnfinishedRun
-from gpu_pregel.host.stores.saved_run import SavedRun
+from gpu_pregel.host.stores.saved_run import SavedCommit, SavedRun
 
 
 class RunQueries:
@@ -32,6 +34,13 @@ class RunQueries:
     def history(self, run_id: str) -> list[CommitRow]:
         """Return the commits of a run that have not been pruned, oldest first."""
         return self._reader.history(run_id)
+
+    def commits(self, run_id: str, after: int = -1) -> Iterator[SavedCommit]:
+        """Yield the stored commits after a superstep in order, with their data and segments, whatever bases there are.
+
+        It ends with the run's last commit when this is called; those that are pruned meanwhile raise ``StoreError``.
+        """
+        return self._reader.commits_after(run_id, check_integer("after", after, -1))
 
     def answers(self, run_id: str, step: int) -> list[StoredAnswer]:
         """Return the answers to interrupts of a superstep, ordered by (vertex, number)."""

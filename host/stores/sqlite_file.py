@@ -15,12 +15,15 @@ from urllib.parse import quote
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds
+from gpu_pregel.host.stores.event_schema import EVENTS
 from gpu_pregel.host.stores.rows import MAX_SECONDS
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, TableGroup, check_version
 from gpu_pregel.host.stores.thread_schema import THREADS
 
 APPLICATION_ID = 0x67507265
 """Identifies a store in the header of its file, to ``file`` and to this package."""
+_GROUPS = (THREADS, EVENTS)
+"""Tables that a store has once they are needed."""
 _CHECKPOINT_PAGES = 500
 """Pages of 4 kB in the log before SQLite moves them to the file, with three more forced writes: some 250 quick
 supersteps."""
@@ -173,9 +176,9 @@ class SQLiteFile:
             int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
         )
         tables = _tables(connection)
-        # Not that of a table which someone else added.
-        has_threads = _tables_of((THREADS.migrations[0][:1],)) <= tables
-        threads = group_version(connection, THREADS) if has_threads else 0
+        # Not those of tables which someone else added.
+        present = [group for group in _GROUPS if _tables_of((group.migrations[0][:1],)) <= tables]
+        groups = [(group, group_version(connection, group)) for group in present]
         connection.execute("COMMIT")
         if application != APPLICATION_ID:
             if application or version or tables:
@@ -183,9 +186,12 @@ class SQLiteFile:
             if not self._create:
                 raise StoreError(self.name, "is empty: it is not a store")
         check_version(self.name, version, len(MIGRATIONS))
-        check_version(self.name, threads, len(THREADS.migrations))
+        expected = _tables_of(MIGRATIONS[:version])
+        for group, number in groups:
+            check_version(self.name, number, len(group.migrations))
+            expected = expected | _tables_of(group.migrations[:number])
         # Refuse triggers and views that someone added, before they can run.
-        if tables != _tables_of(MIGRATIONS[:version]) | _tables_of(THREADS.migrations[:threads]):
+        if tables != expected:
             raise StoreError(self.name, "does not have the tables of a store: it is damaged or was changed")
         return version
 

@@ -14,6 +14,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer, check_number, check_seconds, check_text
 from gpu_pregel.host.stores.blobs import BlobFormat, as_blob, as_segments, named_blobs
 from gpu_pregel.host.stores.database import Database
+from gpu_pregel.host.stores.event_table import EventTable
 from gpu_pregel.host.stores.reader import RunReader
 from gpu_pregel.host.stores.request_table import RequestTable
 from gpu_pregel.host.stores.rows import DURABILITIES, ENDED_STATUSES, KINDS, MAX_SECONDS, STATUSES, Claim
@@ -37,6 +38,7 @@ class Store(RunQueries):
         How errors name the store.
     counts : WriteCounts
     requests : RequestTable
+    events : EventTable
     threads : ThreadTable
     """
 
@@ -47,6 +49,7 @@ class Store(RunQueries):
         self._reader = RunReader(database, blob_format)
         self._transactions = RunTransactions(database, blob_format, self._reader)
         self.requests = RequestTable(database, blob_format, self._reader.table)
+        self.events = EventTable(database, blob_format, self._reader.table)
         self.threads = ThreadTable(database, blob_format)
 
     def __enter__(self) -> Self:

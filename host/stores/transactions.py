@@ -13,6 +13,7 @@ from typing import Any
 from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError, RunExistsError
 from gpu_pregel.host.stores.blobs import Blob, BlobFormat, NamedBlob, context_of, split_blobs
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
+from gpu_pregel.host.stores.event_schema import EVENTS, EventStatements
 from gpu_pregel.host.stores.reader import RunReader
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.run_table import StoredRow
@@ -309,7 +310,9 @@ class RunTransactions:
 
     def _prune_writes(self, row: StoredRow, first: int) -> list[Write]:
         sql = self._sql
-        prune = (sql.prune_bases, sql.prune_commits, sql.prune_segments, sql.prune_answers)
+        prune = [sql.prune_bases, sql.prune_commits, sql.prune_segments, sql.prune_answers]
+        if self._database.table_version(EVENTS):
+            prune.append(self._database.dialect.translate(EventStatements).prune)
         return [(statement, (row.key, first)) for statement in prune]
 
 

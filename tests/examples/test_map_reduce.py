@@ -50,7 +50,7 @@ def test_findings_are_those_of_a_plain_count(workers: int) -> None:
     products = [next(one for one in example.PRODUCTS if one in text) for text in reviews]
     faults = [next((one for one in example.FAULTS if one in text), None) for text in reviews]
     assert [(one["product"], one["fault"]) for one in state["findings"]] == list(zip(products, faults, strict=True))
-    expected: list[str] = []
+    expected: list[tuple[str, int]] = []
     for product in sorted(set(products)):
         found = Counter(fault for one, fault in zip(products, faults, strict=True) if one == product)
         complaints = sum(count for fault, count in found.items() if fault is not None)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +15,31 @@ from gpu_pregel.host.agents.codec.format import MAX_DEPTH, OBJECT, InvalidDataEr
 from gpu_pregel.host.agents.codec.types import MODEL_PARTS, RegisteredType, by_head, by_name
 
 _ENUM, _MODEL = "e", "p"
+
+
+@dataclass(frozen=True, eq=False)
+class UnregisteredObject:
+    """An object whose type is not registered in this process, as the data describe it."""
+
+    type_name: str
+    fields: dict[str, Any]
+
+
+class _Mode(threading.local):
+    shows_unregistered = False
+
+
+_mode = _Mode()
+
+
+@contextmanager
+def showing_unregistered() -> Iterator[None]:
+    """Let ``decode`` return ``UnregisteredObject`` in this thread where it would refuse a type, to show the data."""
+    before, _mode.shows_unregistered = _mode.shows_unregistered, True
+    try:
+        yield
+    finally:
+        _mode.shows_unregistered = before
 
 
 def _read_object(data: bytes, i: int, depth: int) -> tuple[Any, int]:
@@ -37,6 +66,11 @@ def _read_former(head: bytes, data: bytes, i: int, depth: int) -> tuple[Any, int
     """Read an object whose type had other fields."""
     letter, name, *fields = _unpack_head(head)
     kind = by_name.get(name)
+    if kind is None and _mode.shows_unregistered:
+        names = (*fields, *{_MODEL: MODEL_PARTS, _ENUM: ("name",)}.get(letter, ()))
+        values, i = _read_parts(names, data, i, depth)
+        shown = {field: value for field, value in zip(names, values, strict=True) if field not in MODEL_PARTS}
+        return UnregisteredObject(name, shown), i
     if kind is None:
         raise InvalidDataError(
             f"has the type {name[:80]!r}, which is not registered: import the module that registers it"

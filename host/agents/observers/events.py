@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.emissions import Emission
+from gpu_pregel.host.agents.emissions import TIMES, Emission
+from gpu_pregel.host.agents.records import Id, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,9 @@ class Event:
     vertex : id, optional
     attempt : int, optional
     facts : dict
-        Further details, such as "active", "seconds", "text" or "status"; "payload" and "sequence" of an emission.
+        Further details, such as "active", "seconds", "text" or "status"; "payload" and "sequence" of an emission. An
+        "attempt" has "began" (in seconds since 1970) and "seconds" if an observer has an attribute ``wants_times`` that
+        is true, except for some of very many quick ones.
     run : str
         Id of the run.
     """
@@ -59,6 +62,8 @@ class EventQueue:
         self._events: deque[Event] = deque()
         self._lock = RLock()
         """Held while observers are called."""
+        self._times: dict[tuple[Id, int], tuple[float, float]] = {}
+        """When attempts whose outcomes have not been handled began, and how long they took."""
         self._error: BaseException | None = None
         """What an observer of an emission has raised in an attempt."""
 
@@ -68,8 +73,21 @@ class EventQueue:
             name = None if vertex is None else decode(vertex)
             self._events.append(Event(kind, self.superstep, name, attempt, facts, self._run))
 
+    def add_attempt(self, outcome: Outcome) -> None:
+        """Queue the end of an attempt."""
+        facts: dict[str, Any] = {"status": outcome.status}
+        times = self._times.pop((outcome.id, outcome.attempt), None)
+        if times is not None:
+            facts["began"], facts["seconds"] = times
+        self.add("attempt", vertex=outcome.id, attempt=outcome.attempt, **facts)
+        if outcome.status == "interrupted":
+            self.add("interrupt", vertex=outcome.id, attempt=outcome.attempt)
+
     def add_emission(self, emission: Emission) -> None:
         """Queue an emission."""
+        if emission.sequence == TIMES:
+            self._times[emission.vertex, emission.attempt] = decode(emission.payload)
+            return
         payload = decode(emission.payload, name="an emission")
         vertex, attempt = emission.vertex, emission.attempt
         self.add("emit", vertex=vertex, attempt=attempt, sequence=emission.sequence, payload=payload)
@@ -88,6 +106,8 @@ class EventQueue:
     def observe(self, kind: str, facts: dict[str, Any]) -> None:
         """Queue an event of the master, and call the observers."""
         if self.observers:
+            if kind == "superstep":
+                self._times.clear()  # of attempts without an outcome, as their worker died
             self.add(kind, **facts)
             self.notify()
 

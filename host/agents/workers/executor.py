@@ -104,7 +104,7 @@ class Executor:
         """Send the emissions of attempts."""
         from gpu_pregel.host.agents.observed_context import observed_context
 
-        self._make_context = observed_context(emitter)
+        self._make_context = observed_context(emitter, is_timed=self._options.is_timed)
 
     def is_async(self, batch: Batch) -> bool:
         """Whether a batch needs an event loop."""

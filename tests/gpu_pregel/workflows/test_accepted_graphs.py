@@ -190,6 +190,15 @@ def test_exceptions_of_nodes_are_failures(kind: type[Exception]) -> None:
         StateGraph(State).add_node("a", fails).add_edge(START, "a").compile().invoke({})
 
 
+def test_exceptions_of_ordinary_nodes_beside_coroutine_functions_are_failures() -> None:
+    async def later(state: State) -> None:
+        """Do nothing."""
+
+    found = StateGraph(State).add_node("a", lambda state: next(iter(()))).add_node("b", later)
+    with pytest.raises(AgentsFailedError, match=r"vertex 'a': RuntimeError: .*StopIteration"):
+        found.add_edge(START, "a").add_edge(START, "b").compile().invoke({})
+
+
 def test_exceptions_of_nodes_with_routers_are_failures() -> None:
     found = StateGraph(State).add_node("a", lambda state: next(iter(()))).add_edge(START, "a")
     found.add_conditional_edges("a", lambda state: END, [END])

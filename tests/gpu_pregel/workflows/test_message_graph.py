@@ -8,6 +8,8 @@ import re
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, SuperstepLimitError
@@ -167,6 +169,26 @@ def test_a_state_that_has_not_forked_travels_alone() -> None:
     assert seen == [("s", ["state"]), ("a", forked), ("b", forked), (END, forked), (END, forked)]
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_random_graphs_end_in_the_state_that_a_shared_one_has(data: Any) -> None:
+    count = data.draw(st.integers(1, 7))
+    names = [f"n{number}" for number in range(count)]
+    graph = StateGraph(State)
+    for name in names:
+        graph.add_node(name, log(name, total=1))
+    for number, name in enumerate(names):
+        graph.add_edge(data.draw(st.sampled_from([START, *names[:number]])), name)
+        for source in data.draw(st.sets(st.sampled_from([START, *names[:number]]), max_size=2)):
+            graph.add_edge(source, name)
+        if number > 1 and data.draw(st.booleans()):
+            sources = data.draw(st.sets(st.sampled_from(names[:number]), min_size=1, max_size=3))
+            graph.add_edge(sorted(sources), name)
+        graph.add_edge(name, END)
+    expected = graph.compile().invoke({"log": ["in"]})
+    assert graph.compile(carry="messages").invoke({"log": ["in"]}) == expected
+
+
 # Edges of all kinds.
 
 
@@ -309,6 +331,41 @@ def test_a_breakpoint_stops_and_none_continues() -> None:
     assert app.invoke({}, config) == {}
     assert app.get_state(config).next == ("b",)
     assert app.invoke(None, config)["log"] == ["a", "b"]
+
+
+STEPS = [(START, "a"), (START, "b"), ("a", "c"), ("b", "c"), ("c", END)]
+
+
+def test_calls_on_an_event_loop() -> None:
+    app = built(STEPS, a=log("a"), b=log("b"), c=log("c")).compile(carry="messages")
+
+    async def calls() -> tuple[Any, list[Any]]:
+        return await app.ainvoke({}), [one async for one in app.astream({})]
+
+    state, updates = asyncio.run(calls())
+    assert state == {"log": ["a", "b", "c"], "total": 0}
+    assert updates == [{one: {"log": one}} for one in "abc"]
+    assert app.batch([{}, {"log": ["in"]}]) == [state, {"log": ["in", "a", "b", "c"], "total": 0}]
+
+
+def test_a_graph_that_shares_its_state_is_a_node_of_one_that_carries_it() -> None:
+    inner = built(
+        [(START, "p"), ("p", "q")], p=log("p", total=1), q=lambda state: {"total": 10 * state["total"]}
+    ).compile()
+    graph = StateGraph(State).add_node("inner", inner).add_edge(START, "inner").add_edge("inner", END)
+    assert graph.compile(carry="messages").invoke({"total": 1}) == graph.compile().invoke({"total": 1})
+    with pytest.raises(ArgumentError, match="node 'n' is a graph with carry='messages'"):
+        StateGraph(State).add_node("n", graph.compile(carry="messages"))
+
+
+def test_the_timeout_of_a_node_is_its_result() -> None:
+    async def slow(state: State) -> None:
+        await asyncio.sleep(60)
+
+    graph = built([(START, "b"), ("b", END)], b=log("b")).add_node("a", slow, timeout=0.05).add_edge(START, "a")
+    found = graph.add_edge("a", END).compile(carry="messages").run({})
+    assert (found.state, found.status) == ({"log": ["b"], "total": 0}, "partial")
+    assert "timeout" in str(found.nodes["a"].error).lower()
 
 
 # Refused.

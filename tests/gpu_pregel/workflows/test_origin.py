@@ -296,6 +296,68 @@ def test_002_after_the_last_attempt_the_error_is_final() -> None:
     assert tried == [1, 2]
 
 
+def tools_fail(ctx: Any) -> None:
+    """The origin's superstep: a node is done, one has failed, and one has not begun."""
+    if ctx.vertex_id == "execute_tools":
+        raise RuntimeError("API rate limit")
+    state = aggregate_state_messages(ctx.messages, Trail)
+    assert state is not None
+    ctx.value = {**ctx.value, "result": ("ok", state)}
+    ctx.send("execute_tools", {"state": state})
+    ctx.vote_to_halt()
+
+
+NODES = ("llm_call", "execute_tools", "yet_another_node")
+
+
+def held_superstep(attempts: int, observer: Any = ()) -> Any:
+    vertices = [gp.agents.Vertex(name, {"node": name, "result": None}, halted=True) for name in NODES]
+    retry = gp.agents.RetryPolicy(attempts=attempts, wait=0)
+    agents = gp.agents.start(vertices, tools_fail, retry=retry, observer=observer)
+    for name in NODES:
+        agents.send(name, {"state": S1})
+    return agents
+
+
+def test_002_complete_example_of_the_superstep_state_while_it_runs() -> None:
+    seen: dict[str, list[tuple[str, int]]] = {name: [] for name in NODES}
+
+    def observe(event: gp.agents.Event) -> None:
+        if event.kind in ("attempt", "failure"):
+            for name, one in dict(agents.superstep_state).items():
+                seen[name].append((one.status, one.attempts))
+
+    with held_superstep(2, observe) as agents:
+        agents.step()
+    assert list(dict.fromkeys(seen["execute_tools"])) == [("pending", 1), ("failed", 2)]
+    assert seen["llm_call"][-1] == ("completed", 1)
+
+
+def test_002_fields_of_completed_and_failed_vertices_of_a_held_superstep() -> None:
+    with held_superstep(2) as agents:
+        assert agents.superstep_state is None
+        agents.step()
+        state: Any = agents.superstep_state
+        assert set(state) == set(NODES)
+        done, failed = state["llm_call"], state["execute_tools"]
+        assert (done.status, done.attempts, done.messages) == ("completed", 1, [{"state": S1}])
+        assert done.outbox == [("execute_tools", {"state": S1})]
+        assert done.vertex.value == {"node": "llm_call", "result": None}
+        assert (failed.status, failed.attempts, failed.messages, failed.outbox) == ("failed", 2, [{"state": S1}], [])
+        assert failed.vertex.value == {"node": "execute_tools", "result": None}
+        assert (failed.failure.type, failed.failure.text) == ("RuntimeError", "API rate limit")
+        assert "in tools_fail" in failed.failure.traceback
+        assert list(state.failures) == ["execute_tools"]
+        assert state.retryable == ["execute_tools"]
+
+
+def test_002_the_superstep_state_is_cleared_at_the_commit() -> None:
+    app = chain()
+    with gp.agents.start(app.vertices(S0), app.compute) as agents:
+        while agents.step():
+            assert agents.superstep_state is None
+
+
 # 003: vertices and contexts below the state, which is data to them.
 
 

@@ -242,7 +242,7 @@ REFUSED_OPTIONS: dict[str, tuple[dict[str, Any], type[GpuPregelError], str]] = {
     "store": ({"store": "runs.db"}, ArgumentTypeError, "store must be a gp.SQLiteStore or another store"),
     "workers": ({"workers": -1}, ArgumentError, "workers"),
     "max_supersteps": ({"max_supersteps": 0}, ArgumentError, "max_supersteps"),
-    "retry": ({"retry": 3}, ArgumentTypeError, "retry must be a RetryPolicy, or a function of a vertex's id, not 3"),
+    "retry": ({"retry": 3}, ArgumentTypeError, "retry must be a RetryPolicy, not 3"),
     "durability": ({"durability": "none"}, ArgumentError, "durability must be 'machine' or 'process'|durability"),
     "name of a breakpoint": (
         {"interrupt_before": ["b"]},
