@@ -99,6 +99,8 @@ def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[
     if output is None:
         return [], []
     if isinstance(output, Command):
+        if output.resume is not None:
+            raise ArgumentTypeError(f"{source} returned Command(resume=...): only a caller answers questions by it")
         if output.graph is not None:
             raise ParentCommand(output)
         writes = [] if output.update is None else writes_of(output.update, graph.keys, source)

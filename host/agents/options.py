@@ -165,6 +165,8 @@ class RunOptions:
 
     def adopt(self, values: Mapping[str, Any]) -> None:
         """Replace options by those of a stored run."""
+        if not values:
+            return
         for name, value in values.items():
             setattr(self, name, value)
         self.__post_init__()
