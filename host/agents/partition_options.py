@@ -124,7 +124,7 @@ def is_async(function: Any) -> bool:
 
 def _is_marked(function: Any) -> bool:
     """Whether ``inspect.markcoroutinefunction`` may have marked an object."""
-    return any("coroutine" in name for name in getattr(function, "__dict__", ()))
+    return hasattr(function, "_is_coroutine_mark") or hasattr(function, "_is_coroutine_marker")
 
 
 @lru_cache(maxsize=256)
