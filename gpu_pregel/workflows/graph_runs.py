@@ -160,7 +160,7 @@ class GraphRuns:
 
         ``modes`` are those of a stream in which subgraphs are shown.
         """
-        options = copy.copy(self.base)
+        options = self.base.copy()
         configurable = {} if config is None else configurable_of(config)
         if configurable or modes:
             options.compute = self._runner.with_config(configurable, modes)

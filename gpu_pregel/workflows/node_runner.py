@@ -266,16 +266,20 @@ class NodeRunner:
 
     def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""
-        aggregates, values, state = encoded_aggregates(context), self._values, {}
-        for name in keys:
-            data = aggregates[name]
-            known = values.get(name)
-            if known is not None and known[0] is data:
-                state[name] = known[1]
-            elif value := decode(data, name=f"the value of key {name!r}"):
-                state[name] = value[0]
-                if type(value[0]) in IMMUTABLE_TYPES:
-                    values[name] = data, value[0]
+        aggregates, values, state, name = encoded_aggregates(context), self._values, {}, ""
+        try:
+            for name in keys:
+                data = aggregates[name]
+                known = values.get(name)
+                if known is not None and known[0] is data:
+                    state[name] = known[1]
+                elif value := decode(data):
+                    state[name] = value[0]
+                    if type(value[0]) in IMMUTABLE_TYPES:
+                        values[name] = data, value[0]
+        except CodecError:
+            decode(aggregates[name], name=f"the value of key {name!r}")
+            raise
         return state
 
     # After the node.
