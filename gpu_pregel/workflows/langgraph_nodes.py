@@ -24,9 +24,9 @@ from langgraph.runtime import Runtime
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.agents.encoded_context import recorded_answers
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.workflows.cache_policy import CachePolicy
 from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.langgraph_types import adapt_langgraph_types
-from gpu_pregel.workflows.node_cache import CachePolicy
 from gpu_pregel.workflows.node_context import NodeContext
 
 adapt_langgraph_types()  # in workers, too

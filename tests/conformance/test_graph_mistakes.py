@@ -6,7 +6,7 @@ import re
 from functools import partial
 from operator import add
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 import pytest
 
@@ -74,7 +74,10 @@ ON_BAD: dict[str, tuple[Any, str]] = {
         partial(returns, Command(goto="nobody")),
         "ArgumentError: node 'bad' goes to 'nobody', which is no node of the graph: 'first', 'bad', 'sibling', 'after'",
     ),
-    "type of goto": (partial(returns, Command(goto=[3])), "node 'bad' goes to 3: goto takes names of nodes and Send"),
+    "type of goto": (
+        partial(returns, Command(goto=[cast(Any, 3)])),
+        "node 'bad' goes to 3: goto takes names of nodes and Send",
+    ),
     "unknown Send": (
         partial(returns, Command(goto=Send("nobody", {}))),
         "node 'bad' goes to 'nobody', which is no node",
@@ -152,7 +155,8 @@ def test_a_mistake_holds_the_thread_until_it_is_mended(
 
 def test_a_mistake_that_stays_fails_again_with_new_attempts(store: Store, tmp_path: Path) -> None:
     app = graph(tmp_path / "nodes", raises).compile(store=store)
-    for given in ({"log": []}, None, None):
+    inputs: list[Any] = [{"log": []}, None, None]
+    for given in inputs:
         with pytest.raises(NodesFailedError, match=f"{HELD}ValueError: boom"):
             app.invoke(given, THREAD)
     assert (tmp_path / "nodes").read_text() == "fs"

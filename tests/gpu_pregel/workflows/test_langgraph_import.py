@@ -62,7 +62,7 @@ def test_nodes_get_what_they_ask_for() -> None:
         return {"log": [runtime.context.name]}
 
     def remember(state: State, *, store: BaseStore) -> Any:
-        return {"log": [store.get(("a",), "key").value]}  # type: ignore[union-attr]
+        return {"log": [store.get(("a",), "key").value]}
 
     store = InMemoryStore()
     store.put(("a",), "key", {"kept": 1})
