@@ -151,7 +151,11 @@ REFUSED_ROUTES: dict[str, tuple[Any, Any, str]] = {
         {"b": "b"},
         "ArgumentError: the router '<lambda>' of node 'a' returned 'c', which",
     ),
-    "unknown node": (lambda state: "c", None, "ArgumentError: node 'a' goes to 'c', which is no node of the graph"),
+    "unknown node": (
+        lambda state: "c",
+        None,
+        "ArgumentError: the router '<lambda>' of node 'a' returned 'c', which is no node of the graph",
+    ),
     "none": (
         lambda state: None,
         None,
