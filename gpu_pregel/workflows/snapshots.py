@@ -118,8 +118,10 @@ def _places(thread: StoredThread, run: str, superstep: int) -> Iterator[tuple[st
     while True:
         parent = thread.store.run(run).parent
         commits = {one.step: one for one in thread.store.history(run)}
-        first = -1 if parent is None else parent[1]
-        for step in sorted((one for one in {*commits, first} if one <= superstep), reverse=True):
+        steps = {one for one in commits if one <= superstep}
+        if parent is None or not steps:  # otherwise a fork begins with the state that it was forked from
+            steps.add(-1 if parent is None else parent[1])
+        for step in sorted(steps, reverse=True):
             yield run, step, commits
         if parent is None:
             return
@@ -131,7 +133,7 @@ def _snapshot(
 ) -> StateSnapshot:
     found = read_run(thread.store, run, None if is_last else superstep)
     tasks, commit, forked = _tasks(runs, found), commits.get(superstep), thread.store.run(run).parent
-    steps = [step for step in (*commits, -1 if forked is None else forked[1]) if step < superstep]
+    steps = [step for step in (*commits, *([-1] if forked is None else [])) if step < superstep]
     parent = (run, max(steps)) if steps else forked
     return StateSnapshot(
         values=runs.values(found.state.aggregates, runs.graph.output),
