@@ -193,6 +193,12 @@ class GraphRuns:
             self.pause(agents)
         return agents
 
+    def begin_empty(self, run_id: str) -> AgentRun:
+        """Begin a run without an input."""
+        options = self.run_options(None, 0)
+        state = State(self._vertices.copy(), {}, dict(self._aggregates), "compute", {}, describe_options(options))
+        return AgentRun(options, begin_state(state, options, run_id=run_id, forced=False))
+
     def _initial_state(self, message: Any, options: RunOptions) -> State:
         graph, update = self.graph, message[1]
         aggregates, inbox, vertices = dict(self._aggregates), {}, self._vertices.copy()

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
+from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
@@ -155,7 +155,7 @@ class NodeRunner:
         except Exception as error:
             if node.error_handler is None or not self._is_last(node, context, error):
                 raise
-            output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
+            output = yield Call(node.error_handler, (given, error), is_async(node.error_handler))
         if node.is_graph and type(output) is dict:
             output = {
                 name: added_messages(self._graph.keys[name], given, value)

@@ -74,7 +74,11 @@ class StoredThread:
     def find(self, checkpoint: str) -> tuple[str, int]:
         """Return the run and the superstep of a checkpoint of this thread."""
         match = _CHECKPOINT.fullmatch(checkpoint)
-        if match is None or not (match[1] == self.name or re.fullmatch(re.escape(self.name) + r" #\d+", match[1])):
+        fork = None if match is None else re.fullmatch(re.escape(self.name) + r" #(\d+)", match[1])
+        number = 1 if match is not None and match[1] == self.name else 0 if fork is None else int(fork[1])
+        row = self._find(number) if number else None
+        first = -1 if row is None or row.parent is None else row.parent[1]
+        if match is None or row is None or not first <= int(match[2]) <= row.head:
             raise ArgumentError(
                 f"checkpoint_id {checkpoint!r} is none of thread {self.name!r}: take one from get_state_history"
             )

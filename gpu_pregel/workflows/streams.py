@@ -60,7 +60,7 @@ class Stream:
             yield from self._from_thread(given, config)
             return
         found: deque[Any] = deque()
-        follower = Follower(self, found.append)
+        follower = StreamFollower(self, found.append)
         with follower.open(given, config) as agents:
             for _ in self._runs.steps(agents):
                 while found:
@@ -72,7 +72,7 @@ class Stream:
     def _from_thread(self, given: Any, config: Mapping[str, Any] | None) -> Iterator[Any]:
         """Run on a thread, so that items can be yielded while a superstep runs."""
         found: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        follower = Follower(self, found.put)
+        follower = StreamFollower(self, found.put)
         agents = follower.open(given, config)
         failure: list[BaseException] = []
 
@@ -110,7 +110,7 @@ class Stream:
 
         async def run() -> None:
             try:
-                await finish_on_loop(self._runs, given, config, Follower(self, put))
+                await finish_on_loop(self._runs, given, config, StreamFollower(self, put))
             finally:
                 put(_OVER)
 
@@ -133,7 +133,7 @@ class Stream:
         return packed[0] if len(packed) == 1 else packed
 
 
-class Follower:
+class StreamFollower:
     """Follows the run of a stream.
 
     Parameters

@@ -90,11 +90,12 @@ class GraphTrial:
 
     def _wait_for_lines(self, process: subprocess.Popen[str]) -> None:
         """Wait until the process has logged a few lines, or ended, and a moment longer."""
-        wanted = len(self._lines()) + self._chance.choice([0, 1, 1, 2, 3, 5, 8])
+        more = self._chance.choice([0, 1, 1, 2, 3, 5, 8])
+        wanted = len(self._lines()) + more
         deadline = time.monotonic() + _SECONDS
         while process.poll() is None and len(self._lines()) < wanted and time.monotonic() < deadline:
             time.sleep(0.001)
-        longest = 0.4 if wanted == len(self._lines()) else 0.012  # while the process starts, or between two lines
+        longest = 0.012 if more else 0.4  # between two lines, or while the process starts
         time.sleep(self._chance.random() * longest)
 
     def _lines(self) -> list[str]:

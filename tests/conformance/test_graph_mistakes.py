@@ -75,7 +75,7 @@ ON_BAD: dict[str, tuple[Any, str]] = {
         "ArgumentError: node 'bad' goes to 'nobody', which is no node of the graph: 'first', 'bad', 'sibling', 'after'",
     ),
     "type of goto": (
-        partial(returns, Command(goto=cast(Any, [3]))),
+        partial(returns, Command(goto=[cast(Any, 3)])),
         "node 'bad' goes to 3: goto takes names of nodes and Send",
     ),
     "unknown Send": (

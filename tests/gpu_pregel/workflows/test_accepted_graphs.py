@@ -154,7 +154,7 @@ REFUSED_ROUTES: dict[str, tuple[Any, Any, str]] = {
     "unknown node": (
         lambda state: "c",
         None,
-        "ArgumentError: the router '<lambda>' of node 'a' returned 'c', which is no node",
+        "ArgumentError: the router '<lambda>' of node 'a' returned 'c', which is no node of the graph",
     ),
     "none": (
         lambda state: None,
