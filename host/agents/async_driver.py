@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
-from gpu_pregel.host.superstep.master import ENDED, Waits
+from gpu_pregel.host.superstep.master import Waits
 
 T = TypeVar("T")
 _OVER = object()
@@ -55,11 +55,7 @@ class AsyncDriver:
         try:
             agents = await self._call(start, on_loop=is_small and not self._may_block)
             try:
-                while (
-                    agents.status not in ENDED
-                    and await self._step(agents)
-                    and not (stops is not None and stops(agents))
-                ):
+                while await self._step(agents) and not (stops is not None and stops(agents)):
                     pass
                 result = await self._call(conclude, agents, on_loop=self._on_loop(agents))
             finally:
