@@ -207,7 +207,7 @@ class ClaimedError(GpuPregelError, RuntimeError):
     until : float
         When its lease expires unless it is renewed, in seconds since 1970.
     option : str, default "takeover=True"
-        The option that overrides the claim.
+        The option that overrides the claim; empty if there is none.
     """
 
     def __init__(self, run: str, owner: str, until: float, option: str = "takeover=True") -> None:
@@ -216,9 +216,8 @@ class ClaimedError(GpuPregelError, RuntimeError):
         self.until = until
         self._option = option
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until))
-        super().__init__(
-            f"run {run!r} is claimed by {owner} until {when}: wait, or pass {option} if that program has ended"
-        )
+        remedy = f"wait, or pass {option} if that program has ended" if option else "wait until it has ended the run"
+        super().__init__(f"run {run!r} is claimed by {owner} until {when}: {remedy}")
 
 
 class FencedError(GpuPregelError, RuntimeError):

@@ -23,7 +23,7 @@ class AsyncNodeRunner(NodeRunner):
     async def __call__(self, context: Context) -> None:  # type: ignore[override]
         """Compute a task."""
         calls = self._calls(context)
-        token = CURRENT.set(NodeContext(context, self._config, self._store))
+        token = CURRENT.set(NodeContext(context, self._config, self._store, self._modes))
         try:
             call = next(calls)
             while True:

@@ -9,7 +9,7 @@ from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.breakpoints import Breakpoints
-from gpu_pregel.workflows.commands import START, Command, Send
+from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.questions import answers_by_task, open_questions
@@ -20,14 +20,11 @@ from gpu_pregel.workflows.task_messages import INPUT
 Config = Mapping[str, Any] | None
 
 
-class Follower(Protocol):
+class RunFollower(Protocol):
     """Follows a run, for a stream."""
 
     def open(self, given: Any, config: Config) -> AgentRun:
         """Open the run."""
-
-    def after_step(self, agents: AgentRun) -> None:
-        """Take note of a superstep."""
 
     def at_end(self, agents: AgentRun) -> None:
         """Take note of the end."""
@@ -44,13 +41,21 @@ def thread_of(runs: GraphRuns, config: Config) -> StoredThread:
     return StoredThread(store, str(thread["thread_id"]))
 
 
-def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[Any] = ()) -> AgentRun:
+def open_run(
+    runs: GraphRuns,
+    given: Any,
+    config: Config,
+    observers: Sequence[Any] = (),
+    modes: frozenset[str] = frozenset(),
+) -> AgentRun:
     """Return a run that is ready to step; bad input is refused before anything is stored."""
     answers, message = read_input(runs.graph, given)
     if runs.options.store is None:
+        if runs.has_breakpoints:
+            raise ArgumentError("interrupt_before and interrupt_after need a store: pass compile(store=...)")
         if message is None:
             raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
-        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), None)
+        return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), None)
     thread = thread_of(runs, config)
     if message is not None:
         runs.check_input(message, thread)
@@ -61,14 +66,21 @@ def open_run(runs: GraphRuns, given: Any, config: Config, observers: Sequence[An
     if row is None:
         if message is None:
             raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
-        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), thread.name)
+        try:
+            return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), thread.name)
+        except ArgumentError:
+            if thread.current() is None:
+                raise
+            return open_run(runs, given, config, observers, modes)  # another program has begun it meanwhile
     if message is not None and thread.has_tasks(row, runs.graph):
         row = thread.drop_tasks(row, runs.graph)
-    agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers))
+    agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers, modes))
     try:
         if message is not None:
             agents.send(START, message)
         elif answers:
+            if checkpoint is not None:  # let its nodes ask again
+                agents.step()
             for vertex, answer in answers_by_task(open_questions(agents._policy.ledger), answers[0]).items():
                 agents.answer(vertex, answer)
         else:
@@ -95,9 +107,9 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
             return (given.resume,), None
         for target in targets:
             name = target.node if isinstance(target, Send) else target
-            if name not in graph.nodes:
+            if name not in graph.nodes and target != END:
                 raise ArgumentError(f"goto names {name!r}, which is no node: {', '.join(map(repr, graph.nodes))}")
-        goto = [target if isinstance(target, str) else (target.node, target.arg) for target in targets]
+        goto = [one if isinstance(one, str) else (one.node, one.arg) for one in targets]
         update, keys = given.update or {}, graph.keys
     return (), (INPUT, dict(writes_of(update, keys, "the input")), goto)
 
@@ -115,8 +127,8 @@ def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
         return runs.conclude(agents, config)
 
 
-async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: Follower | None = None) -> Any:
-    """Open a run, and run to the end on the running event loop; a follower is told of each superstep."""
+async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: RunFollower | None = None) -> Any:
+    """Open a run, and run to the end on the running event loop; a follower may open it."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 
     breakpoints: list[Breakpoints] = []
@@ -127,16 +139,12 @@ async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: 
         return agents
 
     def stops(agents: AgentRun) -> bool:
-        if follower is not None:
-            follower.after_step(agents)
         return breakpoints[0].is_reached(agents)
 
     def conclude(agents: AgentRun) -> dict[str, Any]:
         if follower is not None:
-            follower.after_step(agents)
             follower.at_end(agents)
         runs.pause(agents)
         return runs.conclude(agents, config)
 
-    has_stops = follower is not None or runs.has_breakpoints
-    return await AsyncDriver(runs.base).run(start, True, conclude, stops if has_stops else None)
+    return await AsyncDriver(runs.base).run(start, True, conclude, stops if runs.has_breakpoints else None)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
+from gpu_pregel.errors import ArgumentTypeError
+
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
@@ -70,7 +72,13 @@ class Command(Generic[Names]):
     @property
     def targets(self) -> list[str | Send]:
         """The nodes of ``goto`` as a list."""
-        return [self.goto] if isinstance(self.goto, (str, Send)) else list(self.goto)
+        if isinstance(self.goto, (str, Send)):
+            return [self.goto]
+        if not isinstance(self.goto, (list, tuple, set, frozenset)):
+            raise ArgumentTypeError(
+                f"goto must be the name of a node, a Send object or a sequence of them, not {self.goto!r:.200}"
+            )
+        return list(self.goto)
 
 
 @dataclass(frozen=True)

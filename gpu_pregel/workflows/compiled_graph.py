@@ -145,7 +145,17 @@ class CompiledGraph:
     def get_state_history(
         self, config: Config, *, limit: int | None = None, before: Config | None = None
     ) -> Iterator[StateSnapshot]:
-        """Yield the states of a thread, the latest first, through the runs that it was forked from."""
+        """Yield the states of a thread, the latest first, through the runs that it was forked from.
+
+        Parameters
+        ----------
+        config : mapping
+            With ``checkpoint_id``, the states from that one on.
+        limit : int, optional
+            Maximum number of states.
+        before : mapping, optional
+            The config of a state: those before it.
+        """
         from gpu_pregel.workflows.snapshots import get_history
 
         return get_history(self._runs, config, limit, before)
@@ -157,10 +167,10 @@ class CompiledGraph:
         ----------
         config : mapping
             With ``checkpoint_id``, the thread continues from that state: what came after it stays in the history of the
-            run that it was.
+            run that it was. A thread that does not exist begins with the update.
         values : mapping, state or None
         as_node : str, optional
-            Default: the node that ran last, if it was a single one.
+            Default: the node that ran last, if it was a single one; the start of a thread that does not exist.
 
         Returns
         -------

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gpu_pregel.errors import ArgumentTypeError, CodecError, NodesFailedError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, NodesFailedError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.observers.timeline import Timeline
-from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.options import STORED, RunOptions
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
 from gpu_pregel.host.agents.retry import RetryPolicy
@@ -31,6 +31,7 @@ from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
 from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
+from gpu_pregel.workflows.stored_threads import claims_explained
 from gpu_pregel.workflows.task_messages import due_tasks
 from gpu_pregel.workflows.tasks import node_of
 
@@ -148,11 +149,21 @@ class GraphRuns:
             found = self._nested[id(store)] = GraphRuns(self.graph, options, is_nested=True)
         return found
 
-    def run_options(self, config: Mapping[str, Any] | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
-        """Return the options of a call whose first nodes run in superstep ``begun``."""
-        options = copy.copy(self.base)
-        if config is not None and (configurable := configurable_of(config)):
-            options.compute = self._runner.with_config(configurable)
+    def run_options(
+        self,
+        config: Mapping[str, Any] | None,
+        begun: int,
+        observers: Sequence[Any] = (),
+        modes: frozenset[str] = frozenset(),
+    ) -> RunOptions:
+        """Return the options of a call whose first nodes run in superstep ``begun``.
+
+        ``modes`` are those of a stream in which subgraphs are shown.
+        """
+        options = self.base.copy()
+        configurable = {} if config is None else configurable_of(config)
+        if configurable or modes:
+            options.compute = self._runner.with_config(configurable, modes)
             options.functions_by_name = {"compute": options.compute}
         options.max_supersteps = begun + self.limit(config)
         if self.options.record and self.options.store is not None:
@@ -182,6 +193,12 @@ class GraphRuns:
             self.pause(agents)
         return agents
 
+    def begin_empty(self, run_id: str) -> AgentRun:
+        """Begin a run without an input."""
+        options = self.run_options(None, 0)
+        state = State(self._vertices.copy(), {}, dict(self._aggregates), "compute", {}, describe_options(options))
+        return AgentRun(options, begin_state(state, options, run_id=run_id, forced=False))
+
     def _initial_state(self, message: Any, options: RunOptions) -> State:
         graph, update = self.graph, message[1]
         aggregates, inbox, vertices = dict(self._aggregates), {}, self._vertices.copy()
@@ -203,8 +220,10 @@ class GraphRuns:
     def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
         """Take up a run in the store."""
         assert options.store is not None
-        options.override = ("aggregators",)  # keys may have been added or removed since
-        return AgentRun(options, begin_from_store(options.store, row.id, options, takeover=False))
+        options.override = STORED  # the graph may have been mended since, and its keys be others
+        with claims_explained():
+            recovered = begin_from_store(options.store, row.id, options, takeover=False)
+        return AgentRun(options, recovered)
 
     def continue_held(self, agents: AgentRun) -> None:
         """Give the failed tasks of a held superstep new attempts."""
@@ -261,7 +280,13 @@ class GraphRuns:
             raise KeyboardInterrupt
         output = self.values(agents._policy.state.aggregates, self.graph.output)
         if status == "interrupted":
-            output[INTERRUPT] = [one.interrupt for one in open_questions(agents._policy.ledger)]
+            questions = [one.interrupt for one in open_questions(agents._policy.ledger)]
+            if self.options.store is None:
+                raise ArgumentError(
+                    f"node {questions[0].node!r} asks a question, but the graph was compiled without a store, which "
+                    f"keeps the run until there is an answer: pass compile(store=...)"
+                )
+            output[INTERRUPT] = questions
         return output
 
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.codec import encode, id_key
+from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.commands import START
@@ -144,4 +145,9 @@ class GraphSpec:
     def is_async(self) -> bool:
         """Whether some function is a coroutine function."""
         branches = (router for several in self.branches.values() for router in several)
-        return any(node.is_async for node in self.nodes.values()) or any(router.is_async for router in branches)
+        handlers = (node.error_handler for node in self.nodes.values() if node.error_handler is not None)
+        return (
+            any(node.is_async for node in self.nodes.values())
+            or any(router.is_async for router in branches)
+            or any(map(is_async, handlers))
+        )

@@ -116,9 +116,15 @@ class MessageRuns(GraphRuns):
         assert isinstance(self._runner, MessageRunner)
         return self._runner
 
-    def run_options(self, config: Config | None, begun: int, observers: Sequence[Any] = ()) -> RunOptions:
+    def run_options(
+        self,
+        config: Config | None,
+        begun: int,
+        observers: Sequence[Any] = (),
+        modes: frozenset[str] = frozenset(),
+    ) -> RunOptions:
         """Return the options of a call: the start and the end take a superstep each."""
-        options = super().run_options(config, begun, observers)
+        options = super().run_options(config, begun, observers, modes)
         options.max_supersteps = begun + self.limit(config) + 1
         return options
 

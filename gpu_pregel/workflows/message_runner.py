@@ -71,7 +71,7 @@ class MessageRunner(NodeRunner):
 
     def __call__(self, context: Context) -> None:
         """Compute a vertex."""
-        token = CURRENT.set(NodeContext(context, self._config, self._store))
+        token = CURRENT.set(NodeContext(context, self._config, self._store, self._modes))
         try:
             make_calls(self._calls(context))
         finally:

@@ -30,10 +30,16 @@ class NodeContext:
         What the caller passed as ``config["configurable"]``.
     """
 
-    __slots__ = ("_context", "_store", "config")
+    __slots__ = ("_context", "_modes", "_store", "config")
 
-    def __init__(self, context: Context, config: Mapping[str, Any], store: Store | None = None) -> None:
-        self._context, self.config, self._store = context, config, store
+    def __init__(
+        self,
+        context: Context,
+        config: Mapping[str, Any],
+        store: Store | None = None,
+        modes: frozenset[str] = frozenset(),
+    ) -> None:
+        self._context, self.config, self._store, self._modes = context, config, store, modes
 
     @property
     def node(self) -> str:

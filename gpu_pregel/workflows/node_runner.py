@@ -8,13 +8,14 @@ node's output, and ``("drop",)``, which drops a task that waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
+from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
@@ -85,18 +86,19 @@ class NodeRunner:
     ) -> None:
         self._graph, self._config, self._retry, self._store = graph, config, retry, store
         self._cache = LatestOutputs() if cache is None else cache
+        self._modes: frozenset[str] = frozenset()
         self._values: dict[str, tuple[bytes, Any]] = {}
         """The last value of each key that cannot be modified, with its encoding."""
 
-    def with_config(self, config: Mapping[str, Any]) -> Self:
-        """Return a runner with another configuration."""
+    def with_config(self, config: Mapping[str, Any], modes: frozenset[str]) -> Self:
+        """Return a runner with another configuration, and the modes of a stream in which subgraphs are shown."""
         other = copy(self)
-        other._config = config
+        other._config, other._modes = config, modes
         return other
 
     def __call__(self, context: Context) -> None:
         """Compute a task."""
-        token = CURRENT.set(NodeContext(context, self._config, self._store))
+        token = CURRENT.set(NodeContext(context, self._config, self._store, self._modes))
         try:
             simple = self._simple(context)
             if simple is not None:  # the usual case, in half the time
@@ -147,10 +149,13 @@ class NodeRunner:
         try:
             self._check_attempt(node, context)
             output = yield Call(node.function, arguments, node.is_async)
+            if node.error_handler is not None and not node.is_graph:
+                with suppress(ParentCommand):
+                    read_output(node.name, output, self._graph)  # the handler takes the place of a wrong one, too
         except Exception as error:
             if node.error_handler is None or not self._is_last(node, context, error):
                 raise
-            output = yield Call(node.error_handler, (given, error), iscoroutinefunction(node.error_handler))
+            output = yield Call(node.error_handler, (given, error), is_async(node.error_handler))
         if node.is_graph and type(output) is dict:
             output = {
                 name: added_messages(self._graph.keys[name], given, value)
@@ -162,7 +167,9 @@ class NodeRunner:
     def _check_attempt(self, node: NodeSpec, context: Context) -> None:
         """Raise in the attempt that is left for an error handler, as the last one did not end by an exception."""
         if node.error_handler is not None and context.attempt > (node.retry or self._retry).attempts:
-            raise TimeoutError("the last attempt exceeded its timeout, or its worker died")
+            raise TimeoutError(
+                "the last attempt exceeded its timeout, its worker died, or what it did after the node was refused"
+            )
 
     def _is_last(self, node: NodeSpec | None, context: Context, error: Exception) -> bool:
         """Whether the node is not tried again after this error."""
@@ -259,16 +266,20 @@ class NodeRunner:
 
     def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""
-        aggregates, values, state = encoded_aggregates(context), self._values, {}
-        for name in keys:
-            data = aggregates[name]
-            known = values.get(name)
-            if known is not None and known[0] is data:
-                state[name] = known[1]
-            elif value := decode(data, name=f"the value of key {name!r}"):
-                state[name] = value[0]
-                if type(value[0]) in IMMUTABLE_TYPES:
-                    values[name] = data, value[0]
+        aggregates, values, state, name = encoded_aggregates(context), self._values, {}, ""
+        try:
+            for name in keys:
+                data = aggregates[name]
+                known = values.get(name)
+                if known is not None and known[0] is data:
+                    state[name] = known[1]
+                elif value := decode(data):
+                    state[name] = value[0]
+                    if type(value[0]) in IMMUTABLE_TYPES:
+                        values[name] = data, value[0]
+        except CodecError:
+            decode(aggregates[name], name=f"the value of key {name!r}")
+            raise
         return state
 
     # After the node.

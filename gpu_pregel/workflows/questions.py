@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from gpu_pregel.workflows.commands import Interrupt
 from gpu_pregel.workflows.tasks import node_of
 
 _NESTED = "__nested__"
+_ID = re.compile(r"(?s)\d+:.+:\d+")
+"""The id of a question."""
 
 
 class OpenQuestion(NamedTuple):
@@ -59,6 +62,9 @@ def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any
     by_id = {one.interrupt.id: one for one in questions}
     if isinstance(answer, dict) and answer and answer.keys() <= by_id.keys():
         given = answer
+    elif isinstance(answer, dict) and answer and all(isinstance(one, str) and _ID.fullmatch(one) for one in answer):
+        wrong = next(one for one in answer if one not in by_id)
+        raise ArgumentError(f"no question {wrong!r} is open; open questions: {', '.join(map(repr, by_id))}")
     elif len(questions) == 1:
         given = {questions[0].interrupt.id: answer}
     else:

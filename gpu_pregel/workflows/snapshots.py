@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError
@@ -20,7 +21,7 @@ from gpu_pregel.workflows.task_messages import active_vertices
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.rows import CommitRow
+    from gpu_pregel.host.stores.rows import CommitRow, RunRow
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,11 @@ class StateSnapshot:
 def get_state(runs: GraphRuns, config: Mapping[str, Any]) -> StateSnapshot:
     """Return the last state of a thread, or the one that the config names."""
     thread = thread_of(runs, config)
+    row = _current(thread)
     wanted = configurable_of(config).get("checkpoint_id")
-    if wanted is not None:
-        run, superstep = thread.find(str(wanted))
-        commits = {row.step: row for row in thread.store.history(run)}
-        return _snapshot(runs, thread, run, superstep, commits, is_last=False)
-    row = thread.current()
-    if row is None:
-        raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
-    commits = {one.step: one for one in thread.store.history(row.id)}
-    return _snapshot(runs, thread, row.id, row.head, commits, is_last=True)
+    run, superstep = (row.id, row.head) if wanted is None else thread.find(str(wanted))
+    commits = {one.step: one for one in thread.store.history(run)}
+    return _snapshot(runs, thread, run, superstep, commits, is_last=(run, superstep) == (row.id, row.head))
 
 
 def get_history(
@@ -99,32 +95,37 @@ def get_history(
     thread = thread_of(runs, config)
     if limit is not None:
         check_integer("limit", limit, 0, 1 << 62)
+    row = _current(thread)
+    start = configurable_of(config if before is None else before).get("checkpoint_id")
+    if before is not None and start is None:
+        raise ArgumentError("before must be the config of a state of the thread, with a checkpoint_id")
+    run, superstep = (row.id, row.head) if start is None else thread.find(str(start))
+    places = _places(thread, run, superstep)
+    states = (_snapshot(runs, thread, *place, is_last=place[:2] == (row.id, row.head)) for place in places)
+    first = int(before is not None)
+    return islice(states, first, None if limit is None else first + limit)
+
+
+def _current(thread: StoredThread) -> RunRow:
     row = thread.current()
     if row is None:
         raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
-    start = None if before is None else configurable_of(before).get("checkpoint_id")
-    return _history(runs, thread, row.id, limit, None if start is None else thread.find(str(start)))
+    return row
 
 
-def _history(
-    runs: GraphRuns, thread: StoredThread, run: str, limit: int | None, before: tuple[str, int] | None
-) -> Iterator[StateSnapshot]:
-    head: int | None = None
-    is_last, is_past = True, before is None
-    while limit is None or limit > 0:
-        row = thread.store.run(run)
+def _places(thread: StoredThread, run: str, superstep: int) -> Iterator[tuple[str, int, dict[int, CommitRow]]]:
+    """Yield run, superstep and commits of the run of each state that leads to one, the latest first."""
+    while True:
+        parent = thread.store.run(run).parent
         commits = {one.step: one for one in thread.store.history(run)}
-        first = -1 if row.parent is None else row.parent[1]
-        for superstep in sorted((step for step in {*commits, first} if head is None or step <= head), reverse=True):
-            if is_past:
-                yield _snapshot(runs, thread, run, superstep, commits, is_last=is_last and superstep == row.head)
-                limit = None if limit is None else limit - 1
-                if limit == 0:
-                    return
-            is_past = is_past or (run, superstep) == before
-        if row.parent is None:
+        steps = {one for one in commits if one <= superstep}
+        if parent is None or not steps:  # otherwise a fork begins with the state that it was forked from
+            steps.add(-1 if parent is None else parent[1])
+        for step in sorted(steps, reverse=True):
+            yield run, step, commits
+        if parent is None:
             return
-        (run, head), is_last = row.parent, False
+        run, superstep = parent
 
 
 def _snapshot(
@@ -132,7 +133,7 @@ def _snapshot(
 ) -> StateSnapshot:
     found = read_run(thread.store, run, None if is_last else superstep)
     tasks, commit, forked = _tasks(runs, found), commits.get(superstep), thread.store.run(run).parent
-    steps = [step for step in (*commits, -1 if forked is None else forked[1]) if step < superstep]
+    steps = [step for step in (*commits, *([-1] if forked is None else [])) if step < superstep]
     parent = (run, max(steps)) if steps else forked
     return StateSnapshot(
         values=runs.values(found.state.aggregates, runs.graph.output),

@@ -7,11 +7,15 @@ on. The last one is the current one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gpu_pregel.errors import ArgumentError, UnknownRunError
+from gpu_pregel.errors import ArgumentError, ClaimedError, UnknownRunError
 from gpu_pregel.host.agents.recovery import read_run
 from gpu_pregel.host.agents.state_format import pack_state
+from gpu_pregel.host.arguments import check_text
+from gpu_pregel.host.stores.leases import claim_run
 from gpu_pregel.workflows.task_messages import active_vertices, drop_tasks, due_tasks
 
 if TYPE_CHECKING:
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.graph_spec import GraphSpec
 
 _CHECKPOINT = re.compile(r"(?s)(.*)@(-?\d+)")
+_FORK_SECONDS = 60.0
+_LONGEST = 180
+"""Characters of a thread's name: ids of runs have up to 200."""
 
 
 class StoredThread:
@@ -32,9 +39,9 @@ class StoredThread:
     """
 
     def __init__(self, store: Store, name: str) -> None:
-        self.store, self.name = store, name
-        if re.search(r" #\d+$", name):
-            raise ArgumentError(f"thread_id {name!r} ends like the name of a fork: choose another one")
+        self.store, self.name = store, check_text("thread_id", name, _LONGEST)
+        if re.search(r" [#@]\d+$", name):
+            raise ArgumentError(f"thread_id {name!r} ends like the name of a fork or a subgraph: choose another one")
 
     def run_id(self, number: int) -> str:
         """Return the id of the k-th run, from 1."""
@@ -42,28 +49,36 @@ class StoredThread:
 
     def current(self) -> RunRow | None:
         """Return the current run, or None if there is none."""
-        found, number = None, 1
-        while True:
-            try:
-                found = self.store.run(self.run_id(number))
-            except UnknownRunError:
-                return found
-            number += 1
+        return self._latest()[1]
 
-    def next_id(self) -> str:
-        """Return the id of the next fork."""
-        number = 1
-        while True:
-            try:
-                self.store.run(self.run_id(number))
-            except UnknownRunError:
-                return self.run_id(number)
-            number += 1
+    def _latest(self) -> tuple[int, RunRow | None]:
+        """Return the number of runs, and the last one; looks up few of many."""
+        low, found, high = 0, None, 1
+        while (row := self._find(high)) is not None:
+            low, found, high = high, row, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            row = self._find(middle)
+            if row is None:
+                high = middle
+            else:
+                low, found = middle, row
+        return low, found
+
+    def _find(self, number: int) -> RunRow | None:
+        try:
+            return self.store.run(self.run_id(number))
+        except UnknownRunError:
+            return None
 
     def find(self, checkpoint: str) -> tuple[str, int]:
         """Return the run and the superstep of a checkpoint of this thread."""
         match = _CHECKPOINT.fullmatch(checkpoint)
-        if match is None or not (match[1] == self.name or re.fullmatch(re.escape(self.name) + r" #\d+", match[1])):
+        fork = None if match is None else re.fullmatch(re.escape(self.name) + r" #(\d+)", match[1])
+        number = 1 if match is not None and match[1] == self.name else 0 if fork is None else int(fork[1])
+        row = self._find(number) if number else None
+        first = -1 if row is None or row.parent is None else row.parent[1]
+        if match is None or row is None or not first <= int(match[2]) <= row.head:
             raise ArgumentError(
                 f"checkpoint_id {checkpoint!r} is none of thread {self.name!r}: take one from get_state_history"
             )
@@ -86,12 +101,32 @@ class StoredThread:
         return self._fork(run, superstep, drop)
 
     def _fork(self, run: str, superstep: int, drop: GraphSpec | None) -> str:
-        state = read_run(self.store, run, superstep).state
-        if drop is not None:
-            drop_tasks(drop, state)
-        new = self.next_id()
-        self.store.fork(run, superstep, new, pack_state(state), meta=self.store.run(run).meta or b"", blobs={})
+        """Fork a run, unless a program is computing the current one."""
+        count, current = self._latest()
+        if current is None:
+            raise ArgumentError(f"there is no thread {self.name!r} in {self.store.name}")
+        with claims_explained():
+            claim = claim_run(self.store, current.id, lease_seconds=_FORK_SECONDS, durability="process", takeover=False)
+        try:
+            if self._find(count + 1) is not None:
+                raise ArgumentError(f"another program has continued thread {self.name!r} meanwhile: call again")
+            state = read_run(self.store, run, superstep).state
+            if drop is not None:
+                drop_tasks(drop, state)
+            new = self.run_id(count + 1)
+            self.store.fork(run, superstep, new, pack_state(state), meta=self.store.run(run).meta or b"", blobs={})
+        finally:
+            self.store.release(claim)
         return new
+
+
+@contextmanager
+def claims_explained() -> Iterator[None]:
+    """Let the error for a run that another program computes name no option that calls of graphs do not have."""
+    try:
+        yield
+    except ClaimedError as error:
+        raise ClaimedError(error.run, error.owner, error.until, option="") from None
 
 
 def checkpoint_id(run: str, superstep: int) -> str:

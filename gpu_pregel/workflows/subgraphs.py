@@ -1,27 +1,29 @@
 """Graphs as nodes of other graphs: each task of such a node is a run of its own.
 
-With a store, the run of a task in superstep 3 of run "thread" is named ``"thread|task|3"``, so that what it has done is
-not done again when the task is tried again.
+With a store, the run of a task in superstep 3 of run "thread" is named ``"thread > task @3"``, so that what it has done
+is not done again when the task is tried again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.encoded_context import is_observed, recorded_answers, run_of
-from gpu_pregel.host.agents.observers.events import Event
 from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.graph_spec import PARENT
 from gpu_pregel.workflows.node_context import NodeContext
 from gpu_pregel.workflows.questions import answers_by_task, open_questions, pack_nested
+from gpu_pregel.workflows.stream_reports import DEBUG, Reporter
 from gpu_pregel.workflows.task_messages import INPUT
 
 if TYPE_CHECKING:
+    from gpu_pregel.host.agents.options import RunOptions
     from gpu_pregel.workflows.compiled_graph import CompiledGraph
 
 _AGAIN = object()
@@ -31,6 +33,11 @@ def as_node(app: CompiledGraph, name: str) -> Subgraph:
     """Return a compiled graph as the function of a node."""
     if app.options.store is not None:
         raise ArgumentError(f"node {name!r} is a graph with a store: compile it without, it uses the one of its parent")
+    if app._runs.has_breakpoints:
+        raise ArgumentError(
+            f"node {name!r} is a graph with interrupt_before or interrupt_after, at which only a call can stop: "
+            f"compile it without, and use interrupt() in its nodes"
+        )
     if not app._runs.is_shared:
         raise ArgumentError(f"node {name!r} is a graph with carry='messages': compile it with carry='shared'")
     return (AsyncSubgraph if app.graph.is_async else Subgraph)(app)
@@ -77,6 +84,14 @@ class AsyncSubgraph(Subgraph):
         return end
 
 
+def nested_id(run: str, task: str, superstep: int) -> str:
+    """Return the id of the run of a task; one that is too long for a store, or cannot be printed, is shortened."""
+    name, end = f"{run} > {task}", f" @{superstep}"
+    if len(name) + len(end) > 200 or not name.isprintable():
+        name = f"{run[:100]} > {sha256(encode((run, task))).hexdigest()[:32]}"
+    return name + end
+
+
 class NestedRun:
     """The run of a task of a node that is a graph."""
 
@@ -84,26 +99,37 @@ class NestedRun:
         self._context, self._store, self._config = context._context, context._store, context.config
         self.runs = runs.nested(self._store)
         self._namespace = f"{self._context.vertex_id}|{self._context.superstep}"
+        self._modes = context._modes if is_observed(self._context) else frozenset()
+        self._reporter = Reporter(self.runs, self._pass_on) if self._modes else None
         self._answers: dict[str, Any] = {}
         for answers in recorded_answers(self._context):
             self._answers.update(answers)
 
     def open(self, state: Any) -> AgentRun:
         """Begin the run, or go on with the one of an earlier attempt."""
-        runs, config, run_id = self.runs, {"configurable": self._config}, None
-        observers: Sequence[Callable[[Event], None]] = (self._pass_on,) if is_observed(self._context) else ()
+        runs, run_id = self.runs, None
         if self._store is not None:
-            run_id = f"{run_of(self._context)}|{self._namespace}"
+            run_id = nested_id(run_of(self._context), self._context.vertex_id, self._context.superstep)
             try:
                 row = self._store.run(run_id)
             except UnknownRunError:
                 pass
             else:
-                agents = runs.reopen(row, runs.run_options(config, row.head + 1, observers))
+                agents = runs.reopen(row, self._options(row.head + 1))
                 runs.continue_held(agents)
-                return agents
+                return self._reported(agents)
         message: tuple[str, dict[str, Any], list[Any]] = (INPUT, self._input(state), [])
-        return runs.start(message, runs.run_options(config, runs.has_start(message), observers), run_id)
+        return self._reported(runs.start(message, self._options(runs.has_start(message)), run_id))
+
+    def _options(self, begun: int) -> RunOptions:
+        observers = () if self._reporter is None else (self._reporter.observe,)
+        return self.runs.run_options({"configurable": self._config}, begun, observers, self._modes)
+
+    def _reported(self, agents: AgentRun) -> AgentRun:
+        """Let the reporter follow a run, if there is one."""
+        if self._reporter is not None:
+            self._reporter.follow(agents)
+        return agents
 
     def _input(self, state: Any) -> dict[str, Any]:
         """Return the values of the keys that the graph takes."""
@@ -146,8 +172,7 @@ class NestedRun:
         """Conclude, unless recorded answers let the run go on."""
         return _AGAIN if agents.status == "interrupted" and self._answer(agents) else self.conclude(agents)
 
-    def _pass_on(self, event: Event) -> None:
-        """Emit what the nodes of the graph emit."""
-        if event.kind == "emit":
-            mode, data, *namespace = event.facts["payload"]
-            self._context.emit((mode, data, self._namespace, *namespace))
+    def _pass_on(self, mode: str, make: Callable[[], Any], namespace: tuple[str, ...]) -> None:
+        """Emit an item of the streams of the graph that this one is a node of."""
+        if mode in self._modes or ("debug" in self._modes and mode in DEBUG):
+            self._context.emit((mode, make(), self._namespace, *namespace))

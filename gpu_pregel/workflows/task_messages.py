@@ -95,10 +95,14 @@ def without_complete(graph: GraphSpec, name: str, ended: list[list[str]]) -> lis
 
 def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
     """Return the updates of keys and the destinations in what a node has returned."""
-    source = f"node {name!r}"
+    if type(output) is dict and output.keys() <= graph.keys.keys():  # the usual case
+        return list(output.items()), []
     if output is None:
         return [], []
+    source = f"node {name!r}"
     if isinstance(output, Command):
+        if output.resume is not None:
+            raise ArgumentTypeError(f"{source} returned Command(resume=...): only a caller answers questions by it")
         if output.graph is not None:
             raise ParentCommand(output)
         writes = [] if output.update is None else writes_of(output.update, graph.keys, source)

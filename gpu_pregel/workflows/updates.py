@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, NodesFailedError
+from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.recovery import read_records, read_run
 from gpu_pregel.workflows.calls import thread_of
@@ -28,9 +29,9 @@ def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_nod
     checkpoint = configurable_of(config).get("checkpoint_id")
     row = thread.current()
     if row is None:
-        if checkpoint is not None or as_node not in (None, START):
+        if checkpoint is not None:
             raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
-        raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}: start it with invoke")
+        return _commit(thread, runs.begin_empty(thread.name), writes, START if as_node is None else as_node)
     if checkpoint is not None:
         run, superstep = thread.find(str(checkpoint))
     else:
@@ -39,7 +40,8 @@ def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_nod
         as_node = _last_node(thread, run, superstep)
     if checkpoint is not None or read_run(thread.store, run).begun:
         run = thread.fork_from(checkpoint_id(run, superstep), None)
-    return _commit(runs, thread, run, writes, as_node)
+    row = thread.store.run(run)
+    return _commit(thread, runs.reopen(row, runs.run_options(None, row.head + 1)), writes, as_node)
 
 
 def _last_node(thread: StoredThread, run: str, superstep: int) -> str:
@@ -51,10 +53,9 @@ def _last_node(thread: StoredThread, run: str, superstep: int) -> str:
     raise ArgumentError(f"pass as_node=: {', '.join(map(repr, nodes)) or 'no node'} ran in superstep {superstep}")
 
 
-def _commit(runs: GraphRuns, thread: StoredThread, run: str, writes: dict[str, Any], as_node: str) -> dict[str, Any]:
+def _commit(thread: StoredThread, run: AgentRun, writes: dict[str, Any], as_node: str) -> dict[str, Any]:
     """Run the superstep in which the caller takes the place of a node."""
-    row = thread.store.run(run)
-    with runs.reopen(row, runs.run_options(None, row.head + 1)) as agents:
+    with run as agents:
         waiting = [decode(vertex) for vertex in sorted(agents._policy._active)]
         for vertex in waiting:
             if vertex != as_node:
@@ -66,4 +67,4 @@ def _commit(runs: GraphRuns, thread: StoredThread, run: str, writes: dict[str, A
         if agents.status == "running":
             agents._master.end("stopped")
         superstep = agents._master.superstep - 1
-    return {"configurable": {"thread_id": thread.name, "checkpoint_id": checkpoint_id(run, superstep)}}
+    return {"configurable": {"thread_id": thread.name, "checkpoint_id": checkpoint_id(agents.run_id, superstep)}}

@@ -218,9 +218,10 @@ class Executor:
                 text = f"took more than {seconds} s, continued after it was cancelled, and was abandoned"
                 return self.abandon(task, context, text)
             error = attempt.result()
-        return self._outcome(
-            task, context, error, late=error is not None and postponed is not None and postponed.limit.expired()
-        )
+        late = error is not None and postponed is not None and postponed.limit.expired()
+        if late and not str(error):
+            error = TimeoutError(f"took more than {seconds} s")
+        return self._outcome(task, context, error, late=late)
 
     def _vertices(self, batch: Batch) -> Mapping[Id, VertexData]:
         """Return the vertices of a batch, and others."""

@@ -162,8 +162,8 @@ def test_reducers_that_modify_what_they_are_given_do_not_change_what_is_merged_l
     graph = StateGraph(Extended)
     for name in "abyzde":
         graph.add_node(name, lambda state, name=name: {"log": [name]})
-    for source, target in ["ad", "bd", "yz", "de", "ze"]:
-        graph.add_edge(source, target)
+    for edge in ["ad", "bd", "yz", "de", "ze"]:
+        graph.add_edge(edge[0], edge[1])
     app = (
         graph.add_edge(START, "a")
         .add_edge(START, "b")

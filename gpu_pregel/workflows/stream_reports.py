@@ -1,0 +1,111 @@
+"""What streams tell of a run, and of the runs of its subgraphs: which items its events and commits are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.fold import AgentChange
+from gpu_pregel.host.agents.observers.events import Event
+from gpu_pregel.workflows.commands import START
+from gpu_pregel.workflows.graph_runs import INTERRUPT, GraphRuns
+from gpu_pregel.workflows.questions import open_questions
+from gpu_pregel.workflows.task_messages import executed
+from gpu_pregel.workflows.tasks import node_of
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.agents.ledger import Ledger
+    from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
+    from gpu_pregel.host.superstep.master import Waits
+
+DEBUG = frozenset({"tasks", "checkpoints"})
+"""The modes whose items are those of the mode "debug"."""
+Put = Callable[[str, Callable[[], Any], tuple[str, ...]], None]
+"""Called with a mode, a function that makes the item, and the namespace of the subgraph that it comes from."""
+
+
+class Reporter:
+    """Turns the events and commits of a run into items.
+
+    Parameters
+    ----------
+    runs : GraphRuns
+    put : callable
+    """
+
+    def __init__(self, runs: GraphRuns, put: Put) -> None:
+        self._runs, self._put = runs, put
+
+    def follow(self, agents: AgentRun) -> None:
+        """Report the state before the first superstep, and each start and commit of a superstep."""
+        policy, runs = agents._policy, self._runs
+        commit, execute = policy.commit, policy.execute
+
+        def reported_commit(folded: FoldedSuperstep[AgentChange]) -> None:
+            commit(folded)
+            self._on_commit(agents, folded)
+
+        def reported_execute(superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Waits[Ledger]:
+            self._put_starts(agents, superstep, order)
+            return execute(superstep, order, limit, journal)
+
+        policy.commit = reported_commit  # type: ignore[method-assign]
+        policy.execute = reported_execute  # type: ignore[method-assign]
+        if START not in runs.waiting(agents):
+            self._put("values", lambda: runs.values(policy.state.aggregates, runs.graph.output), ())
+
+    def _put_starts(self, agents: AgentRun, superstep: int, order: Ledger) -> None:
+        """Report the tasks that are about to be computed."""
+        policy = agents._policy
+        due = order.with_status("pending") if order.has_begun else order.vertices
+        for vertex in self._runs.due(policy.state, due):
+            self._put("tasks", partial(_start, vertex, superstep), ())
+
+    def _on_commit(self, agents: AgentRun, folded: FoldedSuperstep[AgentChange]) -> None:
+        """Report a superstep."""
+        runs, change = self._runs, folded.change
+        values = partial(runs.values, change.aggregates, runs.graph.output)
+        tasks = list(executed(change.records))
+        for vertex, writes in tasks:
+            self._put("updates", partial(dict, [(node_of(vertex), writes or None)]), ())
+        if tasks or any(vertex == runs.graph.ids[START] for vertex, _ in change.records):
+            self._put("values", values, ())
+        self._put(
+            "checkpoints",
+            lambda: {
+                "superstep": folded.superstep,
+                "values": values(),
+                "next": list(dict.fromkeys(runs.waiting(agents))),
+            },
+            (),
+        )
+
+    def observe(self, event: Event) -> None:
+        """Report what an attempt emits, and how one ends."""
+        if event.kind == "emit":
+            mode, data, *namespace = event.facts["payload"]
+            if mode == "messages" and not namespace:
+                data = (data, _about(event))
+            self._put(mode, lambda: data, tuple(namespace))
+        elif event.kind in ("attempt", "failure", "retry"):
+            self._put("tasks", lambda: {"event": event.kind, **_about(event), **event.facts}, ())
+
+    def at_end(self, agents: AgentRun) -> None:
+        """Report the questions of a run that is held."""
+        questions = tuple(one.interrupt for one in open_questions(agents._policy.ledger))
+        if questions:
+            self._put("updates", lambda: {INTERRUPT: questions}, ())
+            values = self._runs.values(agents._policy.state.aggregates, self._runs.graph.output)
+            self._put("values", lambda: {**values, INTERRUPT: questions}, ())
+
+
+def _start(vertex: str, superstep: int) -> dict[str, Any]:
+    return {"event": "start", "node": node_of(vertex), "task": vertex, "superstep": superstep}
+
+
+def _about(event: Event) -> dict[str, Any]:
+    """Return the task of an event."""
+    about = {"node": node_of(event.vertex), "task": event.vertex, "superstep": event.superstep}
+    return about if event.attempt is None else {**about, "attempt": event.attempt}
