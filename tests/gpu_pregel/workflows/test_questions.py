@@ -258,6 +258,23 @@ def test_questions_in_subgraphs(way: Callable[..., Any], depth: int, is_async: b
     assert sorted(count.values()) == [*[1] * depth, 3]
 
 
+@WAYS
+@pytest.mark.parametrize("is_async", [False, True])
+def test_questions_in_subgraphs_on_workers(way: Callable[..., Any], is_async: bool) -> None:
+    """Nothing keeps the run of the subgraph, which is repeated with the answers."""
+
+    def leaf(state: Any) -> dict[str, Any]:
+        return {"x": interrupt("one") + interrupt("two")}
+
+    async def async_leaf(state: Any) -> dict[str, Any]:
+        return leaf(state)
+
+    app = nested(2, async_leaf if is_async else leaf, Counter(), store=gp.MemoryStore(), workers=1)
+    assert asked(way(app, {"x": 0}, thread())) == ["one"]
+    assert asked(way(app, Command(resume=1), thread())) == ["two"]
+    assert way(app, Command(resume=2), thread())["x"] == 3
+
+
 def test_a_subgraph_asks_several_questions_at_once() -> None:
     count: Counter[str] = Counter()
     graph = StateGraph(Notes).add_node("sub", several(count)).add_edge(START, "sub")
