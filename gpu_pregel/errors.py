@@ -267,9 +267,9 @@ class SuperstepLimitError(GpuPregelError, RuntimeError):
     def __init__(self, max_supersteps: int | None, result: object, nodes: typing.Sequence[str] | None = None) -> None:
         self.result = result
         if nodes is not None:
-            names = ", ".join(map(repr, nodes))
+            names = f"node{'s' * (len(nodes) > 1)} {', '.join(map(repr, nodes))}"
             super().__init__(
-                f"{names} were still to run after max_supersteps={max_supersteps}: increase it, or pass "
+                f"{names} had still to run after max_supersteps={max_supersteps}: increase it, or pass "
                 f'config={{"recursion_limit": ...}}; with a store, invoke(None, config) continues'
             )
             return
@@ -342,14 +342,26 @@ class ToolError(AttemptError):
 class AgentsFailedError(AgentError):
     """Vertices failed after all retries, and their superstep is held; ``result`` is the partial ``AgentResult``."""
 
+    _names = "vertex", "vertices"
+
     def __init__(self, result: typing.Any) -> None:
         self.result = result
-        failed = result.failed
-        shown = [f"vertex {vertex!r}: {one.type}: {one.text}" for vertex, one in list(failed.items())[:5]]
-        more = f"\nand {len(failed) - 5:,} more" if len(failed) > 5 else ""
-        text = "\n".join(shown) + more
-        count = "1 vertex" if len(failed) == 1 else f"{len(failed):,} vertices"
-        super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}")
+        one, several = self._names
+        by_cause: dict[str, list[str]] = {}
+        for vertex, failure in result.failed.items():
+            by_cause.setdefault(f"{failure.type}: {failure.text}", []).append(f"{one} {vertex!r}")
+        shown = [(names[:5], cause) for cause, names in by_cause.items()][:5]
+        rest = len(result.failed) - sum(len(names) for names, _ in shown)
+        text = "\n".join(f"{', '.join(names)}: {cause}" for names, cause in shown)
+        count = f"1 {one}" if len(result.failed) == 1 else f"{len(result.failed):,} {several}"
+        more = f"\nand {rest:,} more" if rest else ""
+        super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}{more}")
+
+
+class NodesFailedError(AgentsFailedError):
+    """Nodes of a state graph failed after all retries; their superstep is held, ``result`` is the partial result."""
+
+    _names = "node", "nodes"
 
 
 class EndNotReachedError(AgentError):

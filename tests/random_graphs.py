@@ -10,7 +10,7 @@ import operator
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
@@ -59,6 +59,8 @@ class NodeData:
         Nodes to which its commands lead, or send.
     fails : {"", "first", "until mended"}
     defer : bool
+    inner : GraphData or None
+        The graph that the node is.
     """
 
     name: str
@@ -69,6 +71,7 @@ class NodeData:
     sends: tuple[str, ...] = ()
     fails: str = ""
     defer: bool = False
+    inner: GraphData | None = None
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,16 @@ class GraphData:
     after: tuple[str, ...] = ()
 
     @property
-    def has_idle_supersteps(self) -> bool:
-        """Whether gpu_pregel may need more supersteps than LangGraph."""
-        return bool(self.joins) or any(node.defer for node in self.nodes)
+    def may_be_limited(self) -> bool:
+        """Whether both libraries need as many supersteps, and a limit is not confused with a breakpoint."""
+        if any(node.inner for node in self.nodes):  # whose limit is their own
+            return False
+        return not (self.joins or self.before or self.after or any(node.defer for node in self.nodes))
+
+    @property
+    def fails(self) -> bool:
+        """Whether some node fails."""
+        return any(node.fails or (node.inner is not None and node.inner.fails) for node in self.nodes)
 
 
 # What nodes do.
@@ -211,9 +221,9 @@ def run_router(router: RouterData, world: World, state: Any) -> Any:
 # Graphs.
 
 
-def graph_of(chance: random.Random) -> GraphData:
+def graph_of(chance: random.Random, prefix: str = "n") -> GraphData:
     """Return a random graph: edges and joins lead forward, routers, commands and inputs sent anywhere."""
-    names = [f"n{number}" for number in range(chance.randint(2, 7))]
+    names = [f"{prefix}{number}" for number in range(chance.randint(2, 7))]
     chance.shuffle(names)  # the order by name differs from that of the edges
     uses_sends = chance.random() < 0.5
     sendable = [name for name in names if chance.random() < 0.5] if uses_sends else []
@@ -240,8 +250,27 @@ def graph_of(chance: random.Random) -> GraphData:
     return GraphData(tuple(nodes), tuple(sorted(edges)), tuple(joins), routers, before, after)
 
 
+def with_inner(data: GraphData, chance: random.Random) -> GraphData:
+    """Return a graph one of whose nodes is a graph; nodes write keys with reducers only, as graphs write all keys."""
+    sent = {name for node in data.nodes for name in node.sends} | {name for one in data.routers for name in one.sends}
+    names = [node.name for node in data.nodes if node.name not in sent]
+    if not names:
+        return data
+    chosen = chance.choice(names)
+    nodes = []
+    for node in data.nodes:
+        found = replace(node, keys=tuple(key for key in node.keys if key != "last"))
+        if node.name == chosen:
+            inner = graph_of(chance, "m")
+            plain = tuple(replace(one, keys=tuple(key for key in one.keys if key != "last")) for one in inner.nodes)
+            inner = replace(inner, nodes=plain, before=(), after=())
+            found = replace(found, form="none", questions=0, fails="", goto=(), sends=(), inner=inner)
+        nodes.append(found)
+    return replace(data, nodes=tuple(nodes))
+
+
 def _deferred(node: NodeData, defer: bool) -> NodeData:
-    return NodeData(**{**vars(node), "defer": defer})
+    return replace(node, defer=defer)
 
 
 def _node(chance: random.Random, name: str, names: list[str], sendable: list[str], owner: str) -> NodeData:
@@ -282,9 +311,10 @@ def langgraph_of(data: GraphData, world: World) -> Any:
     builder = langgraph.graph.StateGraph(State)
     retry = langgraph.types.RetryPolicy(max_attempts=3, initial_interval=0, jitter=False, retry_on=FailureError)
     for node in data.nodes:
+        inner = None if node.inner is None else langgraph_of(node.inner, world).compile()
         builder.add_node(
             node.name,
-            partial(run_node, node, world),
+            inner or partial(run_node, node, world),
             defer=node.defer,
             retry_policy=retry if node.fails == "first" else None,
         )
@@ -303,9 +333,10 @@ def own_of(data: GraphData, world: World) -> workflows.StateGraph:
     names = tuple(node.name for node in data.nodes)
     retry = own_retry()
     for node in data.nodes:
+        inner = None if node.inner is None else own_of(node.inner, world).compile()
         graph.add_node(
             node.name,
-            partial(run_node, node, world),
+            inner or partial(run_node, node, world),
             defer=node.defer,
             destinations=names,
             retry=retry if node.fails == "first" else None,

@@ -14,6 +14,7 @@ from tests.adversary.__main__ import main, table
 from tests.adversary.askers import AskerTrial
 from tests.adversary.campaigns import CAMPAIGNS, Report
 from tests.adversary.evidence import Findings, Kill, Line, check_end, check_kills, check_repeats
+from tests.adversary.graph_kills import GraphTrial
 from tests.adversary.owners import Fight
 from tests.adversary.program import RUN, VERTICES, Settings, program
 from tests.adversary.system_calls import why_unavailable
@@ -64,6 +65,26 @@ def test_a_server_is_restarted_during_a_run(way: Way, tmp_path: Path, cluster: C
     disturbed = trial(way, f"{cluster.dsn}|restarted_{way.workers}", tmp_path, cluster)
     disturbed.run(way.kills)
     assert disturbed.found.problems == []
+
+
+def test_a_state_graph_is_killed_repeatedly(tmp_path: Path) -> None:
+    trial = GraphTrial(1, tmp_path)
+    trial.run(3)
+    assert trial.found.problems == []
+    assert trial.kills >= 1
+
+
+def test_nodes_that_run_again_and_other_states_are_found(tmp_path: Path) -> None:
+    trial = GraphTrial(1, tmp_path)
+    trial.run(0)
+    assert trial.found.problems == []
+    lines = (tmp_path / "log").read_text().splitlines()
+    repeated, *_ = lines[-1].split(" ")
+    trial.judge([(len(lines) - 1, {repeated})])
+    assert trial.found.problems == [f"twice: {lines[-1]}"]
+    other = GraphTrial(2, tmp_path)
+    other.judge([])
+    assert len(other.found.errors) == 1
 
 
 def test_programs_take_a_run_over_from_each_other(tmp_path: Path) -> None:
@@ -151,4 +172,12 @@ def test_the_whole_table_has_the_numbers_of_its_documentation() -> None:
     for campaign in CAMPAIGNS:
         target = campaign.ways[0].target if campaign.ways else campaign.unit
         counts["asker" if campaign.kind is AskerTrial else target] += campaign.count
-    assert counts == {"master": 1000, "worker": 500, "asker": 160, "server": 100, "fights": 50, "programs": 300}
+    assert counts == {
+        "master": 1000,
+        "worker": 500,
+        "asker": 160,
+        "server": 100,
+        "fights": 50,
+        "programs": 300,
+        "graph kills": 200,
+    }

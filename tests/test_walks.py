@@ -15,12 +15,13 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.workflows import StateGraph, append
 from tests.programs import LABELS
 from tests.test_imports import room
 
@@ -34,7 +35,8 @@ PROGRAM_CPU, PROGRAM_CUDA = "A vertex program on the CPU", "A vertex program on 
 OPERATOR = "An operator on the CPU"
 MESSAGE = "A message between agents"
 MIXED = "A superstep with agents among numeric vertices"
-WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, MIXED, MESSAGE)
+NODE = "A node of a state graph"
+WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, MIXED, NODE, MESSAGE)
 
 MAX_STAYS, MAX_RETURNS = 18, 8
 MAX_MESSAGE_FILES = 14
@@ -155,6 +157,17 @@ def run_mixed() -> None:
     gp.run(gp.kronecker(6), LABELS, device="cpu", agents=agents, wake=lambda old, new, ctx: ctx.vertex < 9)
 
 
+class Words(TypedDict):
+    """The state of the graph in the walk of a node."""
+
+    words: Annotated[list[str], append]
+
+
+def run_graph() -> None:
+    graph = StateGraph(Words).add_sequence([("a", lambda state: {"words": "a"}), ("b", lambda state: {"words": "b"})])
+    assert graph.set_entry_point("a").compile().invoke({})["words"] == ["a", "b"]
+
+
 def run_operator() -> None:
     frontier = gp.Frontier(gp.kronecker(6), [0], device="cpu")
     # A unique constant, so that no other test has compiled it.
@@ -241,6 +254,7 @@ def test_walks_on_the_cpu_are_in_the_order_of_calls() -> None:
     check_order(FUNCTIONS[PROGRAM_CPU], record(lambda: run_program("cpu")))
     check_order(FUNCTIONS[OPERATOR], record(run_operator))
     check_order(FUNCTIONS[MIXED], record(run_mixed))
+    check_order(FUNCTIONS[NODE], record(run_graph))
 
 
 def test_walks_on_cuda_are_in_the_order_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from gpu_pregel.workflows.task_messages import INPUT
 Config = Mapping[str, Any] | None
 
 
-class Follower(Protocol):
+class RunFollower(Protocol):
     """Follows a run, for a stream."""
 
     def open(self, given: Any, config: Config) -> AgentRun:
@@ -127,7 +127,7 @@ def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
         return runs.conclude(agents, config)
 
 
-async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: Follower | None = None) -> Any:
+async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: RunFollower | None = None) -> Any:
     """Open a run, and run to the end on the running event loop; a follower may open it."""
     from gpu_pregel.host.agents.async_driver import AsyncDriver
 

@@ -69,7 +69,7 @@ class CompiledGraph:
 
         Raises
         ------
-        AgentsFailedError
+        NodesFailedError
             A node failed. With a store, ``invoke(None, config)`` continues once its cause is mended.
         SuperstepLimitError
             ``max_supersteps`` was reached.

@@ -13,8 +13,8 @@ from gpu_pregel.workflows.graph_links import Link, links_of, shown_joins, shown_
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec
 from gpu_pregel.workflows.layered_layout import Arrow, Box, Point, place
 
-_MOST_NODES = 300
-"""Larger graphs are not laid out."""
+_MOST_NODES, _MOST_LINKS, _MOST_LIGHT_LINKS = 150, 400, 100
+"""Larger graphs are not laid out; where routers may lead anywhere, so many arrows say so."""
 
 
 # Mermaid.
@@ -33,6 +33,26 @@ def draw_mermaid(graph: GraphSpec) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> from gpu_pregel.workflows import END, START, GraphState, StateGraph
+    >>> graph = StateGraph(GraphState).add_node("llm_call", lambda state: None).add_node("act", lambda state: None)
+    >>> graph = graph.add_edge(START, "llm_call").add_edge("act", "llm_call")
+    >>> graph = graph.add_conditional_edges("llm_call", lambda state: "done", {"call": "act", "done": END})
+    >>> print(graph.draw_mermaid())
+    flowchart TD
+        n0(["start"]):::terminal
+        n1["llm_call"]
+        n2["act"]
+        n3(["end"]):::terminal
+        n0 --> n1
+        n1 -. "call" .-> n2
+        n1 -. "done" .-> n3
+        n2 --> n1
+        classDef terminal fill:#2d9d6d,stroke:#2d9d6d,color:#fff
+        classDef deferred stroke-dasharray:4 3
+    <BLANKLINE>
     """
     lines = ["flowchart TD", *_mermaid_lines(graph, "n", "    ")]
     lines += [
@@ -103,7 +123,8 @@ def draw_svg(graph: GraphSpec) -> str:
     -------
     str
     """
-    if len(graph.nodes) > _MOST_NODES:
+    solid = sum(not one.is_any for one in links_of(graph))
+    if len(graph.nodes) > _MOST_NODES or solid > _MOST_LINKS:
         return f"<div>A graph of {len(graph.nodes):,} nodes, too large to show: see <code>draw_mermaid()</code></div>"
     picture = _Picture(graph)
     width, height = picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN
@@ -125,7 +146,10 @@ class _Picture:
         self._inner = {
             name: _Picture(inner) for name, node in graph.nodes.items() if (inner := inner_graph(node)) is not None
         }
-        self._anywhere = {link.source for link in self._links if link.is_any}
+        light = [one for one in self._links if one.is_any]
+        self._anywhere = {one.source for one in light}
+        if len(light) > _MOST_LIGHT_LINKS:
+            self._links = [one for one in self._links if not one.is_any]
         self._boxes = [self._box(name) for name in self._names]
         for name, box in zip(self._names, self._boxes, strict=True):
             box.room = 28.0 if name in self._anywhere else 0.0

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, CodecError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, NodesFailedError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.observers.timeline import Timeline
 from gpu_pregel.host.agents.options import STORED, RunOptions
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
@@ -57,6 +58,7 @@ class CompileOptions:
     interrupt_after: frozenset[str]
     durability: str
     cache: Cache | None
+    record: bool
     name: str
 
 
@@ -72,6 +74,7 @@ class CompileKeywords(TypedDict, total=False):
     interrupt_after: Sequence[str] | str
     durability: str
     cache: Cache | None
+    record: bool
     name: str
 
 
@@ -157,12 +160,15 @@ class GraphRuns:
 
         ``modes`` are those of a stream in which subgraphs are shown.
         """
-        options = copy.copy(self.base)
+        options = self.base.copy()
         configurable = {} if config is None else configurable_of(config)
         if configurable or modes:
-            options.functions_by_name = {"compute": self._runner.with_config(configurable, modes)}
+            options.compute = self._runner.with_config(configurable, modes)
+            options.functions_by_name = {"compute": options.compute}
         options.max_supersteps = begun + self.limit(config)
-        options.observers = list(observers)
+        if self.options.record and self.options.store is not None:
+            observers = [*observers, Timeline(self.options.store)]
+        options.observer = options.observers = list(observers)
         return options
 
     def limit(self, config: Mapping[str, Any] | None) -> int:
@@ -267,7 +273,7 @@ class GraphRuns:
         """Return the output of a run that has ended or is held, or raise the error that has its result."""
         status = agents.status
         if status == "failed":
-            raise AgentsFailedError(agents.result())
+            raise NodesFailedError(agents.result())
         if status == "max_supersteps":
             raise SuperstepLimitError(self.limit(config), agents.result(), list(dict.fromkeys(self.waiting(agents))))
         if agents._master.is_stopping:

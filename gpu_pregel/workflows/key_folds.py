@@ -39,8 +39,7 @@ class KeyFold(SuperstepFold):
             try:
                 value = self.take(value, decode(data)[0])
             except Exception as error:
-                text = f"the reducer of key {self.key.name!r} failed: {type(error).__name__}: {error}"
-                reasons[vertex] = AgentError(text).with_traceback(error.__traceback__)
+                reasons[vertex] = reducer_failure(self.key.name, error)
         if reasons:
             raise ContributionsError(reasons)
         try:
@@ -66,11 +65,18 @@ class FirstUpdate(SuperstepFold):
         return before if decode(before) else contributions[0][1]
 
 
+def reducer_failure(key: str, error: Exception) -> AgentError:
+    """Return the error for a reducer that has raised."""
+    text = f"the reducer of key {key!r} failed: {type(error).__name__}: {error}"
+    return AgentError(text).with_traceback(error.__traceback__)
+
+
 def conflict(key: str, tasks: Sequence[str]) -> ArgumentError:
     """Return the error for several updates of a key that has no reducer, given the tasks that made them."""
     writers = sorted(set(tasks), key=writer_order)
     how = "in the same superstep" if len(writers) > 1 else "twice"
+    names = " and ".join(map(repr, writers))
     return ArgumentError(
-        f"{' and '.join(map(repr, writers))} wrote key {key!r} {how}, and it has no reducer: declare one, as in "
+        f"node{'s' * (len(writers) > 1)} {names} wrote key {key!r} {how}, and it has no reducer: declare one, as in "
         f"Annotated[list, append], or write it once"
     )

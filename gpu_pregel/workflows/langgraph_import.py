@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError
 from gpu_pregel.host.arguments import require
@@ -11,6 +11,9 @@ from gpu_pregel.workflows.commands import END
 from gpu_pregel.workflows.graph_spec import Router
 from gpu_pregel.workflows.schemas import Key
 from gpu_pregel.workflows.state_graph import StateGraph
+
+if TYPE_CHECKING:
+    from gpu_pregel.workflows.compiled_graph import CompiledGraph
 
 Problems = list[str]
 
@@ -111,6 +114,7 @@ def _add_nodes(graph: StateGraph, builder: Any, store: Any, problems: Problems) 
         Environment,
         LangGraphNode,
         LangGraphRouter,
+        cache_policy,
     )
 
     environment = Environment(store, builder.context_schema, frozenset(_message_keys(builder)))
@@ -125,9 +129,10 @@ def _add_nodes(graph: StateGraph, builder: Any, store: Any, problems: Problems) 
         try:
             graph.add_node(
                 name,
-                kind(name, spec.runnable, environment, spec.metadata or {}),
+                _subgraph(spec.runnable, store) or kind(name, spec.runnable, environment, spec.metadata or {}),
                 input=spec.input_schema,
                 retry=_retry(builder, spec),
+                cache=None if spec.cache_policy is None else cache_policy(spec.cache_policy),
                 timeout=_seconds(_timeout(builder, spec)),
                 defer=spec.defer,
                 destinations=tuple(spec.ends or ()),
@@ -162,10 +167,19 @@ def _is_async(runnable: Any) -> bool:
     return getattr(runnable, "func", runnable) is None and getattr(runnable, "afunc", None) is not None
 
 
+def _subgraph(runnable: Any, store: Any) -> CompiledGraph | None:
+    """Return a compiled graph of LangGraph that is a node as one of this package, or None if it is something else."""
+    if not hasattr(runnable, "builder"):
+        return None
+    return from_langgraph(runnable.builder, store=store).compile(
+        interrupt_before=runnable.interrupt_before_nodes,
+        interrupt_after=runnable.interrupt_after_nodes,
+        name=runnable.name,
+    )
+
+
 def _node_problems(spec: Any, store: Any) -> Iterator[str]:
     """Yield the features of a node that are not supported."""
-    if spec.cache_policy is not None:
-        yield "cache_policy"
     if spec.error_handler_node is not None:
         yield "error_handler"
     if getattr(spec, "trace_policy", None) is not None:
@@ -177,8 +191,8 @@ def _node_problems(spec: Any, store: Any) -> Iterator[str]:
     timeout = getattr(spec, "timeout", None)
     if timeout is not None and timeout.idle_timeout is not None:
         yield "TimeoutPolicy(idle_timeout=...): use run_timeout"
-    if hasattr(spec.runnable, "builder"):
-        yield "a compiled graph as a node"
+    if getattr(spec.runnable, "checkpointer", None) not in (None, False):
+        yield "a compiled graph with a checkpointer of its own: compile it without"
     yield from _function_problems(spec.runnable, store)
 
 

@@ -16,6 +16,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables.config import set_config_context
 from langgraph import types
 from langgraph._internal import _constants as keys
+from langgraph._internal._cache import default_cache_key
 from langgraph._internal._retry import default_retry_on
 from langgraph.errors import GraphInterrupt
 from langgraph.runtime import Runtime
@@ -23,8 +24,12 @@ from langgraph.runtime import Runtime
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.agents.encoded_context import recorded_answers
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.workflows.cache_policy import CachePolicy
 from gpu_pregel.workflows.commands import Command, Send
+from gpu_pregel.workflows.langgraph_types import adapt_langgraph_types
 from gpu_pregel.workflows.node_context import NodeContext
+
+adapt_langgraph_types()  # in workers, too
 
 
 @dataclass(frozen=True)
@@ -253,3 +258,8 @@ def retry_policy(given: Any) -> RetryPolicy:
     if callable(chosen):
         return LangGraphRetry(**options, retry_on=chosen)
     return RetryPolicy(**options, exceptions=tuple(chosen))
+
+
+def cache_policy(given: Any) -> CachePolicy:
+    """Return LangGraph's cache policy as gpu_pregel's."""
+    return CachePolicy(given.ttl, None if given.key_func is default_cache_key else given.key_func)

@@ -7,6 +7,7 @@ others permit.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -165,6 +166,8 @@ class _Places:
                 chain.append(len(self.boxes))
                 self.boxes.append(Box(width, height, layer=layer))
             self.chains.append([*chain, lower])
+        self._positions = [0] * len(self.boxes)
+        """The position of each place in its layer."""
         self._bounds: list[Point] = []
         """The top and the bottom of each layer."""
         self.layers: list[list[int]] = [[] for _ in range(1 + max(one.layer for one in self.boxes))]
@@ -181,6 +184,8 @@ class _Places:
 
     def order(self) -> None:
         """Order the layers so that few arrows cross."""
+        for layer in self.layers:
+            self._number(layer)
         best, fewest = [layer[:] for layer in self.layers], self._crossings()
         for sweep in range(_SWEEPS):
             if fewest == 0:
@@ -193,25 +198,28 @@ class _Places:
                 best, fewest = [layer[:] for layer in self.layers], crossings
         self.layers = best
 
-    def _order_layer(self, layer: list[int], neighbours: list[list[int]]) -> None:
-        positions = {place: index for each in self.layers for index, place in enumerate(each)}
+    def _number(self, layer: list[int]) -> None:
+        for position, place in enumerate(layer):
+            self._positions[place] = position
 
+    def _order_layer(self, layer: list[int], neighbours: list[list[int]]) -> None:
         def barycenter(place: int) -> float:
-            near = [positions[one] for one in neighbours[place]]
-            return sum(near) / len(near) if near else positions[place]
+            near = [self._positions[one] for one in neighbours[place]]
+            return sum(near) / len(near) if near else self._positions[place]
 
         layer.sort(key=barycenter)
+        self._number(layer)
 
     def _crossings(self) -> int:
         """Count the crossings between neighbouring layers."""
-        positions = {place: index for each in self.layers for index, place in enumerate(each)}
         count = 0
         for layer in self.layers:
-            ends = [(positions[one], positions[other]) for one in layer for other in self._below[one]]
-            ends.sort()
-            count += sum(
-                one[0] < other[0] and one[1] > other[1] for index, one in enumerate(ends) for other in ends[index + 1 :]
-            )
+            ends: list[int] = []  # of the arrows further left
+            for place in layer:
+                below = sorted(self._positions[one] for one in self._below[place])
+                count += sum(len(ends) - bisect_right(ends, end) for end in below)
+                for end in below:
+                    insort(ends, end)
         return count
 
     # Coordinates.

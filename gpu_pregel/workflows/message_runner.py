@@ -161,7 +161,7 @@ class MessageRunner(NodeRunner):
                 result = yield Call(router.function, arguments, router.is_async)
             except Exception as error:
                 raise noted(error, f"raised by the router {router.name!r} of node {name!r}") from None
-            found += destinations(name, router, result)
+            found += destinations(graph, name, router, result)
         return found
 
     def _checked(self, name: str, target: Any) -> str:

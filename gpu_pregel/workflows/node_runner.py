@@ -13,13 +13,14 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
+from gpu_pregel.workflows.key_folds import reducer_failure
 from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
@@ -30,6 +31,7 @@ from gpu_pregel.workflows.task_messages import (
     UPDATE,
     ParentCommand,
     Target,
+    added_messages,
     arrived,
     checked_targets,
     destinations,
@@ -155,7 +157,11 @@ class NodeRunner:
                 raise
             output = yield Call(node.error_handler, (given, error), is_async(node.error_handler))
         if node.is_graph and type(output) is dict:
-            output = {name: value for name, value in output.items() if name in self._graph.keys}
+            output = {
+                name: added_messages(self._graph.keys[name], given, value)
+                for name, value in output.items()
+                if name in self._graph.keys
+            }
         return output
 
     def _check_attempt(self, node: NodeSpec, context: Context) -> None:
@@ -260,16 +266,20 @@ class NodeRunner:
 
     def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""
-        aggregates, values, state = encoded_aggregates(context), self._values, {}
-        for name in keys:
-            data = aggregates[name]
-            known = values.get(name)
-            if known is not None and known[0] is data:
-                state[name] = known[1]
-            elif value := decode(data, name=f"the value of key {name!r}"):
-                state[name] = value[0]
-                if type(value[0]) in IMMUTABLE_TYPES:
-                    values[name] = data, value[0]
+        aggregates, values, state, name = encoded_aggregates(context), self._values, {}, ""
+        try:
+            for name in keys:
+                data = aggregates[name]
+                known = values.get(name)
+                if known is not None and known[0] is data:
+                    state[name] = known[1]
+                elif value := decode(data):
+                    state[name] = value[0]
+                    if type(value[0]) in IMMUTABLE_TYPES:
+                        values[name] = data, value[0]
+        except CodecError:
+            decode(aggregates[name], name=f"the value of key {name!r}")
+            raise
         return state
 
     # After the node.
@@ -284,7 +294,11 @@ class NodeRunner:
         """Write the updates of a task and start the tasks that follow."""
         graph = self._graph
         for key, update in writes:
-            context.contribute(key, (update,))
+            try:
+                context.contribute(key, (update,))
+            except CodecError:  # names the update instead of the contribution
+                encode(update, name=f"the update of key {key!r} by node {name!r}")
+                raise
         if targets:
             self._start(context, name, targets)
         if follow:
@@ -303,7 +317,7 @@ class NodeRunner:
                 result = yield Call(router.function, arguments, router.is_async)
             except Exception as error:
                 raise noted(error, f"raised by the router {router.name!r} of node {name!r}") from None
-            found += destinations(name, router, result)
+            found += destinations(self._graph, name, router, result)
         return found
 
     def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
@@ -312,7 +326,10 @@ class NodeRunner:
         values = {key: context.aggregated(key) for key in schema.keys}
         for key, update in writes:
             if key in values:
-                values[key] = graph.folds[key].take(values[key], update)
+                try:
+                    values[key] = graph.folds[key].take(values[key], update)
+                except Exception as error:
+                    raise reducer_failure(key, error) from error
         return schema.make({key: value[0] for key, value in values.items() if value})
 
     def _start(self, context: Context, name: str, targets: list[Target]) -> None:
@@ -326,7 +343,11 @@ class NodeRunner:
             if isinstance(target, str):
                 send_encoded(context, graph.ids[target], TRIGGER)
             else:
-                context.send(sent_task(node, context.vertex_id, sent), [target.arg])
+                try:
+                    context.send(sent_task(node, context.vertex_id, sent), [target.arg])
+                except CodecError:
+                    encode(target.arg, name=f"what node {name!r} sends to {node!r}")
+                    raise
                 sent += 1
             if graph.has_deferred and not graph.nodes[node].defer:
                 context.aggregate(BUSY, 1)

@@ -48,7 +48,7 @@ class Schema:
 
     def __init__(self, cls: Any) -> None:
         self.cls = cls
-        self._is_dict, self._is_model = is_typeddict(cls), hasattr(cls, "model_fields")
+        self._is_dict, self._is_model = _is_typed_dict(cls), hasattr(cls, "model_fields")
         if not (self._is_dict or self._is_model or (isinstance(cls, type) and dataclasses.is_dataclass(cls))):
             raise ArgumentTypeError(f"a state must be a TypedDict, a dataclass or a pydantic model, not {cls!r:.200}")
         try:
@@ -71,6 +71,11 @@ class Schema:
     def make(self, values: dict[str, Any]) -> Any:
         """Return a state with these values of this class's keys."""
         return values if self._is_dict else self.cls(**values)
+
+
+def _is_typed_dict(cls: Any) -> bool:
+    """Whether a class is a TypedDict, of ``typing`` or of the package typing_extensions."""
+    return is_typeddict(cls) or (isinstance(cls, type) and issubclass(cls, dict) and hasattr(cls, "__total__"))
 
 
 def _key(cls: Any, name: str, hint: Any) -> Key:

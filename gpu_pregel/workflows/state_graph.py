@@ -299,6 +299,7 @@ class StateGraph:
         interrupt_after: Sequence[str] | str = (),
         durability: str = "machine",
         cache: Cache | None = None,
+        record: bool = False,
         name: str = "graph",
     ) -> CompiledGraph:
         """Check the graph, and return it as something that runs.
@@ -325,6 +326,8 @@ class StateGraph:
             Whether a superstep survives a failure of the machine, or of the process only.
         cache : mutable mapping from str to bytes, optional
             Keeps the outputs of nodes with a cache policy. Default: the latest ones, in memory.
+        record : bool, default False
+            Record attempts and tokens in the store, for the page of a run and ``gpu-pregel runs watch``.
         name : str
 
         Returns
@@ -350,6 +353,7 @@ class StateGraph:
             interrupt_after=check_names("interrupt_after", interrupt_after, self.nodes),
             durability=durability,
             cache=cache,
+            record=check_flag("record", record),
             name=name,
         )
         if carry == "shared":

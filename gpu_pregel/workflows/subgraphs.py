@@ -145,13 +145,13 @@ class NestedRun:
         return {name: getattr(state, name) for name in keys if hasattr(state, name)}
 
     def goes_on(self, agents: AgentRun) -> bool:
-        """Whether to step on, perhaps because there is a recorded answer to an open question."""
+        """Whether to step on, perhaps because of a recorded answer to an open question or a new attempt at a task."""
         if decode(agents._policy.state.aggregates[PARENT]):
             return False
-        if agents.status == "interrupted":
-            return self._answer(agents)
         ledger = agents._policy.ledger
-        return agents.status == "running" or (ledger is not None and bool(ledger.with_status("pending")))
+        if agents.status in ("interrupted", "failed") and ledger is not None:
+            return self._answer(agents) or bool(ledger.with_status("pending"))
+        return agents.status == "running"
 
     def _answer(self, agents: AgentRun) -> bool:
         """Give the recorded answers to open questions; return whether there are any."""

@@ -9,9 +9,10 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import Records, State
-from gpu_pregel.workflows.commands import START, Command, Send
+from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, GraphSpec, Router
-from gpu_pregel.workflows.schemas import Writes, writes_of
+from gpu_pregel.workflows.reducers import add_messages
+from gpu_pregel.workflows.schemas import Key, Writes, writes_of
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
@@ -94,9 +95,11 @@ def without_complete(graph: GraphSpec, name: str, ended: list[list[str]]) -> lis
 
 def read_output(name: str, output: Any, graph: GraphSpec) -> tuple[Writes, list[Target]]:
     """Return the updates of keys and the destinations in what a node has returned."""
-    source = f"node {name!r}"
+    if type(output) is dict and output.keys() <= graph.keys.keys():  # the usual case
+        return list(output.items()), []
     if output is None:
         return [], []
+    source = f"node {name!r}"
     if isinstance(output, Command):
         if output.resume is not None:
             raise ArgumentTypeError(f"{source} returned Command(resume=...): only a caller answers questions by it")
@@ -127,7 +130,15 @@ def checked_targets(name: str, command: Command) -> list[Target]:
     return targets
 
 
-def destinations(name: str, router: Router, result: Any) -> list[Target]:
+def added_messages(key: Key, given: Any, value: Any) -> Any:
+    """Return the update of a key by a graph that is a node: of messages, only those that it has added to its input."""
+    before = given.get(key.name) if isinstance(given, dict) else getattr(given, key.name, None)
+    if key.reducer is add_messages and isinstance(before, list) and isinstance(value, list):
+        return value[len(before) :] if value[: len(before)] == before else value
+    return value
+
+
+def destinations(graph: GraphSpec, name: str, router: Router, result: Any) -> list[Target]:
     """Return the nodes, or inputs for them, that a router has chosen."""
     found: list[Target] = []
     for one in result if isinstance(result, (list, tuple, set, frozenset)) else [result]:
@@ -142,6 +153,12 @@ def destinations(name: str, router: Router, result: Any) -> list[Target]:
                 )
             found.append(router.routes[one])
         elif isinstance(one, str):
+            if one not in graph.nodes and one != END:
+                nodes = ", ".join(map(repr, graph.nodes))
+                raise ArgumentError(
+                    f"the router {router.name!r} of node {name!r} returned {one!r}, which is no node of the "
+                    f"graph: {nodes}"
+                )
             found.append(one)
         else:
             raise ArgumentTypeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentError
+from gpu_pregel.errors import ArgumentError, NodesFailedError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.recovery import read_records, read_run
@@ -63,7 +63,7 @@ def _commit(thread: StoredThread, run: AgentRun, writes: dict[str, Any], as_node
         agents.send(as_node, (UPDATE, writes))
         agents.step()
         if agents.status == "failed":
-            raise AgentsFailedError(agents.result())
+            raise NodesFailedError(agents.result())
         if agents.status == "running":
             agents._master.end("stopped")
         superstep = agents._master.superstep - 1

@@ -163,6 +163,12 @@ class RunOptions:
         for name in self.override:
             check_choice("override", name, STORED)
 
+    def copy(self) -> RunOptions:
+        """Return a copy for another run, which may be given other observers and limits."""
+        other = object.__new__(RunOptions)
+        other.__dict__.update(self.__dict__)
+        return other
+
     def adopt(self, values: Mapping[str, Any]) -> None:
         """Replace options by those of a stored run."""
         if not values:

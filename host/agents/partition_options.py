@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from inspect import CO_COROUTINE
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -115,4 +116,20 @@ def is_async(function: Any) -> bool:
 
     while isinstance(function, partial):
         function = function.func
-    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
+    is_object = type(type(function).__call__) is FunctionType
+    if is_object and not _is_marked(function):
+        return _has_async_call(type(function))  # type: ignore[arg-type]
+    return iscoroutinefunction(function)
+
+
+def _is_marked(function: Any) -> bool:
+    """Whether ``inspect.markcoroutinefunction`` may have marked an object."""
+    return hasattr(function, "_is_coroutine_mark") or hasattr(function, "_is_coroutine_marker")
+
+
+@lru_cache(maxsize=256)
+def _has_async_call(kind: type[Any]) -> bool:
+    """Whether objects of a class return coroutines when they are called."""
+    from inspect import iscoroutinefunction
+
+    return iscoroutinefunction(kind.__call__)

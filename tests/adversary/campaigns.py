@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.adversary.askers import AskerTrial
 from tests.adversary.evidence import Findings
+from tests.adversary.graph_kills import GraphTrial
 from tests.adversary.owners import Fight
 from tests.adversary.programs import try_program
 from tests.adversary.system_calls import why_unavailable
@@ -142,6 +143,10 @@ class Campaign:
                 fight = Fight(where, folder, chance)
                 fight.run()
                 return fight.found, 1, fight.outcomes
+            if self.unit == "graph kills":
+                graph = GraphTrial(seed, folder)
+                graph.run(min(most, 12))
+                return graph.found, graph.kills, Counter()
             way = self.ways[seed % len(self.ways)]
             is_new = way not in calibrations
             calibration = calibrations.setdefault(way, Calibration())
@@ -173,6 +178,7 @@ CAMPAIGNS = (
     Campaign("owners-sqlite", "fights", 30, "sqlite"),
     Campaign("owners-postgres", "fights", 20, "postgres"),
     Campaign("programs", "programs", 300),
+    Campaign("kills-graphs", "graph kills", 200, "sqlite"),
 )
 
 

@@ -35,7 +35,7 @@ def find_graph(seed: int) -> tuple[int, dict[str, Any]]:
             values = run_to_end(app_of(graph_to_kill(seed), gp.MemoryStore(), None))
         except SuperstepLimitError:
             values = {"steps": 0}
-        if 4 < values["steps"] < 60:
+        if 15 < values["steps"] < 60:
             return seed, values
         seed += 1_000_000
 
@@ -56,14 +56,13 @@ class GraphTrial:
         self._path, self._log = folder / "runs.db", folder / "log"
         self.found, self.kills = Findings(), 0
         self._known: list[tuple[int, set[str]]] = []
-        """The number of lines of the log at each kill, and the keys that were on record."""
 
     def run(self, most: int) -> None:
         """Kill the process at most ``most`` times, let the run end, and check it."""
         workers = self._chance.choice([0, 0, 2])
         while self._start(workers, may_kill=self.kills < most):
             self._known.append((len(self._lines()), self._keys_on_record()))
-        self._check()
+        self.judge(self._known)
 
     def _start(self, workers: int, *, may_kill: bool) -> bool:
         """Run a process until it ends or is killed; return whether it was killed."""
@@ -91,11 +90,12 @@ class GraphTrial:
 
     def _wait_for_lines(self, process: subprocess.Popen[str]) -> None:
         """Wait until the process has logged a few lines, or ended, and a moment longer."""
-        wanted = len(self._lines()) + self._chance.choice([0, 1, 1, 2, 3, 5, 8])
+        more = self._chance.choice([0, 1, 1, 2, 3, 5, 8])
+        wanted = len(self._lines()) + more
         deadline = time.monotonic() + _SECONDS
         while process.poll() is None and len(self._lines()) < wanted and time.monotonic() < deadline:
             time.sleep(0.001)
-        longest = 0.4 if wanted == len(self._lines()) else 0.012  # while the process starts, or between two lines
+        longest = 0.012 if more else 0.4  # between two lines, or while the process starts
         time.sleep(self._chance.random() * longest)
 
     def _lines(self) -> list[str]:
@@ -112,10 +112,16 @@ class GraphTrial:
             places = recorded(store, THREAD)
         return {sha256(encode((THREAD, branch, step, id_key(task)))).hexdigest() for step, task in places}
 
-    def _check(self) -> None:
-        """Check that no task that was on record has run again, and the last state."""
+    def judge(self, known: list[tuple[int, set[str]]]) -> None:
+        """Check that no task that was on record has run again, and the last state.
+
+        Parameters
+        ----------
+        known : list of (int, set)
+            The number of lines of the log at each kill, and the keys that were on record.
+        """
         lines = self._lines()
-        for start, keys in self._known:
+        for start, keys in known:
             self.found.twice += [line for line in lines[start:] if line.partition(" ")[0] in keys]
         if self.found.errors:
             return

@@ -66,5 +66,5 @@ def test_findings_are_those_of_a_plain_count(workers: int) -> None:
 def test_a_review_that_fails_for_good_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     example = script()
     reviews = [*example.make_reviews(20), "I bought a spoon."]
-    with pytest.raises(gp.errors.AgentsFailedError, match="vertex 'read:__start__:20': StopIteration"):
+    with pytest.raises(gp.errors.AgentsFailedError, match="node 'read:__start__:20': StopIteration"):
         example.build().invoke({"reviews": reviews})

@@ -45,13 +45,15 @@ def chain(names: Iterable[str] = "abc", *, failing: Any = (), **options: Any) ->
     for name in names:
         graph.add_node(name, node(name)).add_edge(before, name)
         before = name
-    return graph.add_edge(before, END).compile(**options)
+    app: CompiledGraph = graph.add_edge(before, END).compile(**options)
+    return app
 
 
 def single(function: Callable[..., Any], name: str = "a", *, options: Any = None, **of_node: Any) -> CompiledGraph:
     """Return a graph of one node."""
     graph = StateGraph(Notes).add_node(name, function, **of_node)
-    return graph.add_edge(START, name).compile(**(options or {}))
+    app: CompiledGraph = graph.add_edge(START, name).compile(**(options or {}))
+    return app
 
 
 def naps(count: int, seconds: float, kind: str, **options: Any) -> CompiledGraph:
@@ -69,7 +71,8 @@ def naps(count: int, seconds: float, kind: str, **options: Any) -> CompiledGraph
     for number in range(count):
         is_async = kind == "async" or (kind == "mixed" and number % 2)
         graph.add_node(f"n{number}", async_nap if is_async else nap).add_edge(START, f"n{number}")
-    return graph.compile(**options)
+    app: CompiledGraph = graph.compile(**options)
+    return app
 
 
 def asked(output: dict[str, Any]) -> list[Any]:

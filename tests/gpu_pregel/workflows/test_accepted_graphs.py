@@ -137,7 +137,7 @@ REFUSED_OUTPUTS: dict[str, tuple[Any, str]] = {
 def test_refused_outputs_of_nodes(name: str) -> None:
     output, message = REFUSED_OUTPUTS[name]
     found = graph("b").add_node("a", lambda state: output, destinations=["b"]).add_edge(START, "a")
-    with pytest.raises(AgentsFailedError, match=f"vertex 'a': {message}"):
+    with pytest.raises(AgentsFailedError, match=f"node 'a': {message}"):
         found.compile().invoke({})
 
 
@@ -151,7 +151,11 @@ REFUSED_ROUTES: dict[str, tuple[Any, Any, str]] = {
         {"b": "b"},
         "ArgumentError: the router '<lambda>' of node 'a' returned 'c', which",
     ),
-    "unknown node": (lambda state: "c", None, "ArgumentError: node 'a' goes to 'c', which is no node of the graph"),
+    "unknown node": (
+        lambda state: "c",
+        None,
+        "ArgumentError: the router '<lambda>' of node 'a' returned 'c', which is no node of the graph",
+    ),
     "none": (
         lambda state: None,
         None,
@@ -175,7 +179,7 @@ REFUSED_ROUTES: dict[str, tuple[Any, Any, str]] = {
 def test_refused_results_of_routers(name: str) -> None:
     router, routes, message = REFUSED_ROUTES[name]
     found = chain("a").add_node("b", idle).add_conditional_edges("a", router, routes)
-    with pytest.raises(AgentsFailedError, match=f"vertex 'a': {message}") as info:
+    with pytest.raises(AgentsFailedError, match=f"node 'a': {message}") as info:
         found.compile().invoke({})
     if name == "error":
         assert "raised by the router 'fail' of node 'a'" in info.value.result.failed["a"].traceback
@@ -186,7 +190,7 @@ def test_exceptions_of_nodes_are_failures(kind: type[Exception]) -> None:
     def fails(state: State) -> None:
         raise kind("why")
 
-    with pytest.raises(AgentsFailedError, match=f"vertex 'a': {kind.__name__}: '?why"):
+    with pytest.raises(AgentsFailedError, match=f"node 'a': {kind.__name__}: '?why"):
         StateGraph(State).add_node("a", fails).add_edge(START, "a").compile().invoke({})
 
 
@@ -195,7 +199,7 @@ def test_exceptions_of_ordinary_nodes_beside_coroutine_functions_are_failures() 
         """Do nothing."""
 
     found = StateGraph(State).add_node("a", lambda state: next(iter(()))).add_node("b", later)
-    with pytest.raises(AgentsFailedError, match=r"vertex 'a': RuntimeError: .*StopIteration"):
+    with pytest.raises(AgentsFailedError, match=r"node 'a': RuntimeError: .*StopIteration"):
         found.add_edge(START, "a").add_edge(START, "b").compile().invoke({})
 
 

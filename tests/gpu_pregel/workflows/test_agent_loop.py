@@ -101,7 +101,7 @@ def test_any_callable_is_a_model(model: Any) -> None:
     ],
 )
 def test_models_that_return_something_else(answer: Any, text: str) -> None:
-    with pytest.raises(AgentsFailedError, match=f"vertex 'llm_call': ModelError: {text}"):
+    with pytest.raises(AgentsFailedError, match=f"node 'llm_call': ModelError: {text}"):
         create_agent(lambda transcript, tools: answer).invoke({"messages": "Hi!"})
 
 

@@ -149,7 +149,7 @@ def test_answers_and_failures_of_agents_as_tools() -> None:
     assert found[3].startswith(
         "The tool endless failed: the agent has ended with the status 'max_iterations': This was"
     )
-    assert found[4].startswith("The tool broken failed: AgentsFailedError: 1 vertex failed")
+    assert found[4].startswith("The tool broken failed: NodesFailedError: 1 node failed")
 
 
 def test_questions_of_agents_as_tools(tmp_path: Path) -> None:

@@ -174,7 +174,12 @@ def test_svg_of_graphs_that_are_nodes_and_of_deferred_ones() -> None:
 def test_svg_of_an_unfinished_graph_and_of_a_large_one() -> None:
     assert texts(parsed(graph("a").add_edge(["a", "b"], "c").add_edge("d", "a"))) == ["start", "a"]
     assert texts(parsed(graph())) == ["start"]
-    assert "A graph of 301 nodes" in draw_svg(graph(*map(str, range(301))).spec())
+    assert "A graph of 151 nodes" in draw_svg(graph(*map(str, range(151))).spec())
+    full = graph(*map(str, range(21)))
+    for source in range(21):
+        for target in range(21):
+            full.add_edge(str(source), str(target))
+    assert "A graph of 21 nodes, too large to show" in full._repr_html_()
 
 
 def test_compiled_graphs_draw_the_same() -> None:
@@ -189,6 +194,11 @@ def test_a_node_with_any_followers_says_so_in_light_lines() -> None:
     assert "any" in texts(root)
     light = [one for one in root.iter(f"{SVG}path") if one.get("stroke-opacity") == ".22"]
     assert len(light) == 2
+    for number in range(100):
+        found.add_node(str(number), idle)
+    root = parsed(found)
+    assert "any" in texts(root)
+    assert not [one for one in root.iter(f"{SVG}path") if one.get("stroke-opacity") == ".22"]
 
 
 # The layout.
@@ -252,7 +262,9 @@ def test_boxes_do_not_overlap_and_arrows_end_at_them(data: Any) -> None:
         assert one.width / 2 <= one.x + 1e-6 <= width - one.width / 2 + 1e-3
         assert one.height / 2 <= one.y + 1e-6 <= height - one.height / 2 + 1e-3
         for other in placed[:index]:
-            apart = abs(one.x - other.x) >= (one.width + other.width) / 2 - 1e-6
+            left = min(one, other, key=lambda box: box.x)
+            room = left.room if one.layer == other.layer else 0.0
+            apart = abs(one.x - other.x) >= (one.width + other.width) / 2 + room - 1e-6
             assert apart or abs(one.y - other.y) >= (one.height + other.height) / 2
     for arrow in arrows:
         source, target = placed[arrow.source], placed[arrow.target]

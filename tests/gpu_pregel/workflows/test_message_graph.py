@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, SuperstepLimitError
 from gpu_pregel.workflows import (
     END,
     START,
@@ -22,7 +21,6 @@ from gpu_pregel.workflows import (
     aggregate_state_messages,
     append,
     increment,
-    interrupt,
 )
 from gpu_pregel.workflows.state_messages import BASE, UPDATES
 
@@ -81,6 +79,21 @@ MERGED: dict[str, tuple[list[tuple[Any, str]], dict[str, Any], dict[str, Any]]] 
         {"a": log("a", x=1), "b": log("b", total=2), "c": log("c")},
         {"log": ["in", "a", "b", "c"], "total": 2, "x": 1},
     ),
+    "a fork of an edge and a join": (
+        [(START, "a"), ("a", "b"), (["a", "b"], "j"), ("j", END)],
+        {name: log(name, total=1) for name in "abj"},
+        {"log": ["in", "a", "b", "j"], "total": 3},
+    ),
+    "a fork of two joins": (
+        [(START, "a"), (["a"], "b"), (["a"], "c"), ("b", "j"), ("c", "j"), ("j", END)],
+        {name: log(name, total=1) for name in "abcj"},
+        {"log": ["in", "a", "b", "c", "j"], "total": 4},
+    ),
+    "a join of one source, and a join of it and another": (
+        [(START, "a"), (["a"], "c"), ("c", "j"), ("c", "b"), (["a", "b"], "j"), ("j", END)],
+        {name: log(name) for name in "abcj"},
+        {"log": ["in", "a", "c", "b", "j", "j"], "total": 0},
+    ),
     "nested forks": (
         [
             (START, "a"),
@@ -111,7 +124,8 @@ def test_two_updates_of_a_key_without_reducer_fail_the_node_that_merges_them() -
     graph = built(DIAMOND, s=log("s"), a=log("a", x=1), b=log("b", x=2), j=log("j"))
     found = graph.compile(carry="messages").run({})
     assert found.nodes["j"].error == (
-        "ArgumentError: 'a' and 'b' wrote key 'x' in the same superstep, and it has no reducer: declare one, as in "
+        "ArgumentError: nodes 'a' and 'b' wrote key 'x' in the same superstep, and it has no reducer: declare one, as "
+        "in "
         "Annotated[list, append], or write it once"
     )
     assert found.state is None
@@ -146,12 +160,18 @@ def test_aggregate_state_messages(messages: list[Any], expected: Any) -> None:
 
 def test_reducers_that_modify_what_they_are_given_do_not_change_what_is_merged_later() -> None:
     graph = StateGraph(Extended)
-    for name in "abc":
+    for name in "abyzde":
         graph.add_node(name, lambda state, name=name: {"log": [name]})
-        graph.add_edge(START, name)
-    graph.add_node("d", lambda state: {"log": ["d"]}).add_edge("a", "d").add_edge("b", "d")
-    app = graph.add_edge("c", "d").add_edge("c", END).add_edge("d", END).compile(carry="messages")
-    assert app.invoke({"log": ["in"]}) == {"log": ["in", "a", "b", "c", "d"]}
+    for edge in ["ad", "bd", "yz", "de", "ze"]:
+        graph.add_edge(edge[0], edge[1])
+    app = (
+        graph.add_edge(START, "a")
+        .add_edge(START, "b")
+        .add_edge(START, "y")
+        .add_edge("e", END)
+        .compile(carry="messages")
+    )
+    assert app.invoke({"log": ["in"]}) == {"log": ["in", "a", "b", "y", "d", "z", "e"]}
 
 
 def test_a_state_that_has_not_forked_travels_alone() -> None:
@@ -161,12 +181,14 @@ def test_a_state_that_has_not_forked_travels_alone() -> None:
         seen.extend((context.vertex_id, sorted(one)) for one in context.messages)
         app.compute(context)
 
-    app = built([(START, "s"), ("s", "a"), ("s", "b"), (["a", "b"], END)], s=log("s"), a=log("a"), b=log("b")).compile(
-        carry="messages"
-    )
+    graph = built([(START, "s"), ("s", "a"), ("s", "b"), (["a", "b"], END)], a=log("a"), b=log("b"))
+    graph.add_node("s", lambda state: Command(goto=["a", "b"]), destinations=["a", "b"]).add_node("r", log("r"))
+    graph.edges[START] = {"r": None}
+    graph.add_edge("r", "s").add_conditional_edges("r", lambda state: ["s", "s"], ["s"])  # once all the same
+    app = graph.compile(carry="messages")
     gp.agents.run(app.vertices({}), spy)
     forked = sorted(["state", BASE, UPDATES])
-    assert seen == [("s", ["state"]), ("a", forked), ("b", forked), (END, forked), (END, forked)]
+    assert seen == [("r", ["state"]), ("s", ["state"]), ("a", forked), ("b", forked), (END, forked), (END, forked)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -294,107 +316,3 @@ def test_the_death_of_a_worker_is_the_result_of_its_node() -> None:
     graph = built([(START, "a"), (START, "b"), ("a", END), ("b", END)], a=lambda state: os._exit(3), b=log("b"))
     found = graph.compile(carry="messages", workers=1).run({})
     assert (found.status, found.nodes["a"].status, found.state) == ("partial", "error", {"log": ["b"], "total": 0})
-
-
-# Runs.
-
-
-def test_streams_and_recursion_limit() -> None:
-    app = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"), b=log("b")).compile(carry="messages")
-    assert list(app.stream({})) == [{"a": {"log": "a"}}, {"b": {"log": "b"}}]
-    assert app.invoke({}, {"recursion_limit": 2})["log"] == ["a", "b"]
-    with pytest.raises(SuperstepLimitError):
-        app.invoke({}, {"recursion_limit": 1})
-
-
-def test_a_thread_asks_and_continues() -> None:
-    graph = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"), b=lambda state: {"x": interrupt("how many?")})
-    app = graph.compile(carry="messages", store=gp.MemoryStore())
-    config = {"configurable": {"thread_id": "1"}}
-    asked = app.invoke({"log": ["in"]}, config)
-    assert [one.value for one in asked["__interrupt__"]] == ["how many?"]
-    held = app.get_result(config)
-    assert (held.status, held.state, held.nodes["a"].status) == ("interrupted", None, "ok")
-    assert [one.value for one in held.interrupts] == ["how many?"]
-    assert app.get_state(config).next == ("b",)
-    assert app.invoke(Command(resume=3), config) == {"log": ["in", "a"], "total": 0, "x": 3}
-    assert app.get_state(config).values == {"log": ["in", "a"], "total": 0, "x": 3}
-    assert app.get_result(config).nodes["b"].state == {"log": ["in", "a"], "total": 0, "x": 3}
-    with pytest.raises(ArgumentError, match="thread '1' has its input, and the start runs in superstep 0 only"):
-        app.invoke({}, config)
-
-
-def test_a_breakpoint_stops_and_none_continues() -> None:
-    graph = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"), b=log("b"))
-    app = graph.compile(carry="messages", store=gp.MemoryStore(), interrupt_before=["b"])
-    config = {"configurable": {"thread_id": "1"}}
-    assert app.invoke({}, config) == {}
-    assert app.get_state(config).next == ("b",)
-    assert app.invoke(None, config)["log"] == ["a", "b"]
-
-
-STEPS = [(START, "a"), (START, "b"), ("a", "c"), ("b", "c"), ("c", END)]
-
-
-def test_calls_on_an_event_loop() -> None:
-    app = built(STEPS, a=log("a"), b=log("b"), c=log("c")).compile(carry="messages")
-
-    async def calls() -> tuple[Any, list[Any]]:
-        return await app.ainvoke({}), [one async for one in app.astream({})]
-
-    state, updates = asyncio.run(calls())
-    assert state == {"log": ["a", "b", "c"], "total": 0}
-    assert updates == [{one: {"log": one}} for one in "abc"]
-    assert app.batch([{}, {"log": ["in"]}]) == [state, {"log": ["in", "a", "b", "c"], "total": 0}]
-
-
-def test_a_graph_that_shares_its_state_is_a_node_of_one_that_carries_it() -> None:
-    inner = built(
-        [(START, "p"), ("p", "q")], p=log("p", total=1), q=lambda state: {"total": 10 * state["total"]}
-    ).compile()
-    graph = StateGraph(State).add_node("inner", inner).add_edge(START, "inner").add_edge("inner", END)
-    assert graph.compile(carry="messages").invoke({"total": 1}) == graph.compile().invoke({"total": 1})
-    with pytest.raises(ArgumentError, match="node 'n' is a graph with carry='messages'"):
-        StateGraph(State).add_node("n", graph.compile(carry="messages"))
-
-
-def test_the_timeout_of_a_node_is_its_result() -> None:
-    async def slow(state: State) -> None:
-        await asyncio.sleep(60)
-
-    graph = built([(START, "b"), ("b", END)], b=log("b")).add_node("a", slow, timeout=0.05).add_edge(START, "a")
-    found = graph.add_edge("a", END).compile(carry="messages").run({})
-    assert (found.state, found.status) == ({"log": ["b"], "total": 0}, "partial")
-    assert "timeout" in str(found.nodes["a"].error).lower()
-
-
-# Refused.
-
-
-def test_what_needs_a_shared_state_is_refused() -> None:
-    graph = built([(START, "a"), ("a", END)], a=log("a"))
-    app = graph.compile(carry="messages", store=gp.MemoryStore())
-    config = {"configurable": {"thread_id": "1"}}
-    for mode in ("values", "checkpoints", "debug"):
-        with pytest.raises(ArgumentError, match=f"stream_mode '{mode}' shows a state that all nodes share"):
-            app.stream({}, config, stream_mode=["updates", mode])
-    with pytest.raises(ArgumentError, match="update_state needs compile"):
-        app.update_state(config, {})
-    with pytest.raises(ArgumentError, match="enters at the start"):
-        app.invoke(Command(goto="a"), config)
-    with pytest.raises(ArgumentError, match="there is no thread '1'"):
-        app.get_result(config)
-    with pytest.raises(ArgumentError, match="the input writes 'y', which is no key"):
-        app.vertices({"y": 1})
-
-
-def test_graphs_that_need_a_shared_state_are_refused() -> None:
-    graph = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"))
-    graph.add_node("b", log("b"), defer=True)
-    with pytest.raises(ArgumentError, match="defer=True of 'b' needs compile"):
-        graph.compile(carry="messages")
-    graph = built([(START, "a"), ("a", "b")], a=log("a"), b=log("b")).add_edge("b", "a")
-    with pytest.raises(ArgumentError, match="nothing leads to the end"):
-        graph.compile(carry="messages")
-    with pytest.raises(ArgumentError, match="carry must be 'shared' or 'messages', not 'both'"):
-        graph.compile(carry="both")  # type: ignore[call-overload]

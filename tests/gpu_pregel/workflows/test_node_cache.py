@@ -43,7 +43,7 @@ def test_a_key_chooses_what_counts() -> None:
 
 def test_outputs_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr(node_cache.time, "time", lambda: now[0])
+    monkeypatch.setattr("gpu_pregel.workflows.node_cache.time.time", lambda: now[0])
     app, count = counted(CachePolicy(seconds=60))
     for seconds in (0, 59, 2, 59):
         now[0] += seconds

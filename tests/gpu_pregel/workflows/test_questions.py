@@ -31,7 +31,8 @@ def several(count: Counter[str], **options: Any) -> CompiledGraph:
     for name, questions in (("a", 1), ("b", 2), ("c", 0)):
         graph.add_node(name, node(name, questions)).add_edge(START, name)
     graph.add_node("z", lambda state: {"log": "z"}).add_edge(["a", "b", "c"], "z")
-    return graph.compile(**options)
+    app: CompiledGraph = graph.compile(**options)
+    return app
 
 
 END_OF_SEVERAL = [("a", "A0"), ("b", "B0", "B1"), ("c",), "z"]

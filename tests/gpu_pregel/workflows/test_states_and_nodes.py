@@ -88,7 +88,7 @@ def test_states_that_are_objects(cls: Any) -> None:
 
 def test_a_model_checks_its_input() -> None:
     found = StateGraph(ModelState).add_node("a", lambda state: None).add_edge(START, "a")
-    with pytest.raises(AgentsFailedError, match="vertex 'a': ValidationError"):
+    with pytest.raises(AgentsFailedError, match="node 'a': ValidationError"):
         found.compile().invoke({"x": "no number"})
 
 

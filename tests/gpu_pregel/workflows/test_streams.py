@@ -41,7 +41,8 @@ def talking(state: Any, context: Any) -> dict[str, Any]:
 def two_steps(node: Callable[..., Any] = talking, **options: Any) -> CompiledGraph:
     """Return a graph in which "a" emits beside "b", and "c" follows."""
     graph = StateGraph(Notes).add_node("a", node).add_node("b", lambda state: {"log": "b"}).add_node("c", noted("c"))
-    return graph.add_edge(START, "a").add_edge(START, "b").add_edge("a", "c").compile(**options)
+    app: CompiledGraph = graph.add_edge(START, "a").add_edge(START, "b").add_edge("a", "c").compile(**options)
+    return app
 
 
 def event(kind: str, node: str, superstep: int, **more: Any) -> dict[str, Any]:
@@ -303,7 +304,8 @@ def with_subgraph(**options: Any) -> CompiledGraph:
     inner = StateGraph(Notes).add_node("inner", talking).add_edge(START, "inner").compile(name="leaf")
     middle = StateGraph(Notes).add_node("leaf", inner).add_edge(START, "leaf").compile()
     graph = StateGraph(Notes).add_node("first", noted("first")).add_node("sub", middle)
-    return graph.add_edge(START, "first").add_edge("first", "sub").compile(**options)
+    app: CompiledGraph = graph.add_edge(START, "first").add_edge("first", "sub").compile(**options)
+    return app
 
 
 OUTER, MIDDLE, LEAF = (), ("sub|1",), ("sub|1", "leaf|0")

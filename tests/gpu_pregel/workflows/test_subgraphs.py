@@ -41,7 +41,8 @@ class Apart(TypedDict):
 def parent(sub: CompiledGraph, name: str = "sub", **options: Any) -> CompiledGraph:
     """Return a graph with a subgraph, and a node "after" to which its commands may lead."""
     graph = StateGraph(Notes).add_node(name, sub, destinations=("after",)).add_edge(START, name)
-    return graph.add_node("after", lambda state: {"log": "after"}).compile(**options)
+    app: CompiledGraph = graph.add_node("after", lambda state: {"log": "after"}).compile(**options)
+    return app
 
 
 def one_node(state: type, function: Callable[..., Any]) -> CompiledGraph:

@@ -158,8 +158,13 @@ def test_reading_a_state_of_a_history_does_not_take_longer_in_a_long_one(
     graph.add_conditional_edges("a", lambda state: "a" if state["x"] < count else END, ["a", END])
     app = graph.compile(store=gp.MemoryStore(), max_supersteps=1000)
     app.invoke({"x": 0}, thread())
-    unpack, read = SavedSuperstep.unpack, []
-    monkeypatch.setattr(SavedSuperstep, "unpack", lambda *given: (read.append(1), unpack(*given))[1])
+    unpack, read = SavedSuperstep.unpack, list[int]()
+
+    def counted(*given: Any) -> SavedSuperstep:
+        read.append(1)
+        return unpack(*given)
+
+    monkeypatch.setattr(SavedSuperstep, "unpack", counted)
     assert len(list(app.get_state_history(thread()))) == count + 1
     assert len(read) < 50 * count
 
