@@ -26,7 +26,7 @@ Read = Callable[[Any], Any]
 Write = Callable[[Any, dict[str, Any]], Any]
 
 
-def as_agent(app: CompiledGraph, read: Read, write: Write) -> GraphAgent:
+def as_agent(app: CompiledGraph, read: Any, write: Any) -> GraphAgent:
     """Return a compiled graph as a compute function."""
     runs = app._runs
     for name, function in (("read", read), ("write", write)):

@@ -34,7 +34,9 @@ def pair(function: Callable[..., Any], is_async: bool, **options: Any) -> Compil
         return run_async if is_async else run
 
     graph = StateGraph(Notes).add_node("a", node("a")).add_node("b", node("b")).add_node("c", noted("c"))
-    return graph.add_edge(START, "a").add_edge(START, "b").add_edge(["a", "b"], "c").compile(**options)
+    graph.add_edge(START, "a").add_edge(START, "b").add_edge(["a", "b"], "c")
+    app: CompiledGraph = graph.compile(**options)
+    return app
 
 
 def read(ctx: Any) -> dict[str, Any]:

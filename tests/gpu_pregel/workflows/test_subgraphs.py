@@ -157,6 +157,12 @@ def test_sent_tasks_have_a_run_each() -> None:
     assert len(store.runs()) == 5
 
 
+def test_one_graph_in_graphs_with_and_without_workers() -> None:
+    sub = one_node(Notes, noted("leaf"))
+    for options in ({"store": gp.MemoryStore()}, {"workers": 1}, {}):
+        assert parent(sub, **options).invoke({"x": 0}, thread()) == {"x": 1, "log": ["leaf"]}
+
+
 def test_a_deep_graph() -> None:
     app = one_node(Notes, noted("leaf"))
     for _ in range(12):
