@@ -24,6 +24,7 @@ from gpu_pregel.errors import (
 )
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import START, Command, Send, StateGraph
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, chain, naps, noted, single, thread
 from tests.stores import output, python
 
@@ -286,6 +287,7 @@ def test_a_thread_that_runs_is_left_alone(way: Callable[..., Any], store: Store)
 
 _CRASHING = """
 import os, sys
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import Notes, single, thread
 import gpu_pregel as gp
 def node(state):
@@ -308,6 +310,7 @@ def test_the_thread_of_a_process_that_has_died_continues(tmp_path: Path) -> None
 
 _INTERRUPTED = """
 import os, signal, sys, threading, time
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import chain, single, thread, Notes
 from gpu_pregel.workflows import START, StateGraph
 import gpu_pregel as gp
@@ -329,7 +332,10 @@ print(app.invoke(None, thread())["log"])
 """
 
 
-@pytest.mark.parametrize(("workers", "how"), [(0, "invoke"), (1, "invoke"), (0, "values"), (0, "messages")])
+@pytest.mark.parametrize(
+    ("workers", "how"),
+    [(1, "invoke"), (0, "values"), pytest.param(0, "invoke", marks=LONG), pytest.param(0, "messages", marks=LONG)],
+)
 def test_ctrl_c_ends_the_run_after_the_superstep(workers: int, how: str) -> None:
     lines = output(python(_INTERRUPTED, workers, how)).splitlines()
     assert lines == ["stopped ['first'] ('second',)", "['first', 'second']"]

@@ -13,7 +13,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, ArgumentError, CodecError
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import END, START, Command, CompiledGraph, Send, StateGraph, interrupt
-from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, asked, chain, single, thread
+from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, acall, asked, call, chain, single, thread
 
 
 def several(count: Counter[str], **options: Any) -> CompiledGraph:
@@ -259,8 +259,7 @@ def test_questions_in_subgraphs(way: Callable[..., Any], depth: int, is_async: b
     assert sorted(count.values()) == [*[1] * depth, 3]
 
 
-@WAYS
-@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(("way", "is_async"), [(call, False), (acall, True)])
 def test_questions_in_subgraphs_on_workers(way: Callable[..., Any], is_async: bool) -> None:
     """Nothing keeps the run of the subgraph, which is repeated with the answers."""
 

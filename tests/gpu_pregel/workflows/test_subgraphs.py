@@ -16,6 +16,7 @@ from gpu_pregel.errors import AgentsFailedError, ArgumentError, ClaimedError
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import START, Command, CompiledGraph, Send, StateGraph, increment
 from gpu_pregel.workflows.subgraphs import nested_id
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, chain, noted, single, thread
 
 
@@ -59,11 +60,17 @@ STATES: dict[str, tuple[CompiledGraph, int]] = {
 
 
 @WAYS
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=LONG)])
 @pytest.mark.parametrize("case", STATES)
 def test_states(way: Callable[..., Any], case: str, workers: int) -> None:
     sub, x = STATES[case]
     assert way(parent(sub, workers=workers), {"x": 1}) == {"x": x, "log": []}
+
+
+@WAYS
+def test_states_in_workers(way: Callable[..., Any]) -> None:
+    sub, x = STATES["two levels"]
+    assert way(parent(sub, workers=2), {"x": 1}) == {"x": x, "log": []}
 
 
 def test_an_invalid_input_of_a_model_names_node_and_field() -> None:
