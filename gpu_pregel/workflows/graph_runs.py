@@ -23,7 +23,7 @@ from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
-from gpu_pregel.workflows.commands import START
+from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate
 from gpu_pregel.workflows.node_cache import Cache
@@ -282,7 +282,8 @@ class GraphRuns:
         if status == "failed":
             raise NodesFailedError(agents.result())
         if status == "max_supersteps":
-            raise SuperstepLimitError(self.limit(config), agents.result(), list(dict.fromkeys(self.waiting(agents))))
+            names = list(dict.fromkeys(self.waiting(agents))) or [END]
+            raise SuperstepLimitError(self.limit(config), agents.result(), names)
         if agents._master.is_stopping:
             raise KeyboardInterrupt
         output = self.values(agents._policy.state.aggregates, self.graph.output)

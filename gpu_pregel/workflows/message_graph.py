@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -18,8 +19,7 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.stored_options import describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
-from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
-from gpu_pregel.workflows.calls import open_run, thread_of
+from gpu_pregel.workflows.calls import finish, finish_on_loop, open_run, thread_of
 from gpu_pregel.workflows.commands import END, START, Interrupt
 from gpu_pregel.workflows.compiled_graph import CompiledGraph, Config, Modes
 from gpu_pregel.workflows.graph_runs import GraphRuns
@@ -104,7 +104,7 @@ class MessageRuns(GraphRuns):
 
     _on_failure = "continue"
 
-    is_shared = False
+    is_shared, _gives_results = False, False
     _runners = (MessageRunner, AsyncMessageRunner)
 
     def _make_aggregators(self, is_nested: bool) -> dict[str, Aggregator]:  # noqa: ARG002 - it cannot be nested
@@ -180,9 +180,17 @@ class MessageRuns(GraphRuns):
                 found.append(name)
         return [name for name in found if name != END]
 
-    def conclude(self, agents: AgentRun, config: Config | None = None) -> dict[str, Any]:
-        """Return what the end keeps, or raise if no state has reached it."""
+    def with_results(self) -> MessageRuns:
+        """Return the same runs, which conclude with the result of each node."""
+        other = copy.copy(self)
+        other._gives_results = True
+        return other
+
+    def conclude(self, agents: AgentRun, config: Config | None = None) -> Any:
+        """Return what the end keeps, or raise if no state has reached it; with results, return them in any case."""
         output = super().conclude(agents, config)
+        if self._gives_results:
+            return self.result(agents)
         if agents.status in ("completed", "partial"):
             result = self.result(agents)
             if result.state is None:
@@ -226,6 +234,8 @@ class MessagePassingGraph(CompiledGraph):
     that reach it.
 
     A state that several paths have changed is merged as :func:`aggregate_state_messages` says: each update counts once.
+    A message is ``{"state": state}``; from the first node on that sends to several others, messages also have the state
+    there and the updates since, and grow with each node that they pass.
 
     There is no state that all nodes share: ``Send``, ``defer``, ``update_state`` and the streams "values",
     "checkpoints" and "debug" need ``carry="shared"``.
@@ -270,13 +280,16 @@ class MessagePassingGraph(CompiledGraph):
 
     def run(self, given: Any, config: Config | None = None) -> GraphResult:
         """Run like :meth:`invoke`; return the result of each node too, whether or not a state has reached the end."""
-        runs = self._runs
-        with open_run(runs, given, config) as agents:
-            with stop_on_interrupt(agents.stop):
-                for _ in runs.steps(agents):
-                    pass
-            GraphRuns.conclude(runs, agents, config)  # raises what is no failure of a node
-            return runs.result(agents)
+        runs = self._runs.with_results()
+        result: Any = finish(runs, open_run(runs, given, config), config)
+        assert isinstance(result, GraphResult)
+        return result
+
+    async def arun(self, given: Any, config: Config | None = None) -> GraphResult:
+        """Run like :meth:`run`, without blocking the event loop, on which ``async`` nodes run."""
+        result: Any = await finish_on_loop(self._runs.with_results(), given, config)
+        assert isinstance(result, GraphResult)
+        return result
 
     def get_result(self, config: Config) -> GraphResult:
         """Return the result so far of a thread.

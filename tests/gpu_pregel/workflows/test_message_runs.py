@@ -63,7 +63,7 @@ def test_streams_and_recursion_limit() -> None:
     app = built([(START, "a"), ("a", "b"), ("b", END)], a=log("a"), b=log("b")).compile(carry="messages")
     assert list(app.stream({})) == [{"a": {"log": "a"}}, {"b": {"log": "b"}}]
     assert app.invoke({}, {"recursion_limit": 2})["log"] == ["a", "b"]
-    with pytest.raises(SuperstepLimitError):
+    with pytest.raises(SuperstepLimitError, match="node '__end__' had still to run after max_supersteps=1"):
         app.invoke({}, {"recursion_limit": 1})
 
 
@@ -100,6 +100,8 @@ def test_calls_on_an_event_loop() -> None:
     app = built(STEPS, a=log("a"), b=log("b"), c=log("c")).compile(carry="messages")
 
     async def calls() -> tuple[Any, list[Any]]:
+        found = await app.arun({})
+        assert (found.status, found.state, list(found.failed)) == ("completed", await app.ainvoke({}), [])
         return await app.ainvoke({}), [one async for one in app.astream({})]
 
     state, updates = asyncio.run(calls())
