@@ -164,7 +164,7 @@ class CompiledGraph:
         """
         from gpu_pregel.workflows.graph_agents import as_agent
 
-        return as_agent(self, read, write)
+        return as_agent(self._runs, read, write)
 
     # The states of threads.
 

@@ -12,13 +12,12 @@ from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.workflows.calls import read_input
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.questions import answers_by_task, open_questions
+from gpu_pregel.workflows.stored_threads import nested_id
 from gpu_pregel.workflows.stream_reports import Reporter
-from gpu_pregel.workflows.subgraphs import nested_id
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.agents.options import RunOptions
-    from gpu_pregel.workflows.compiled_graph import CompiledGraph
 
 _AGAIN = object()
 _EMITTED = frozenset({"messages", "custom"})
@@ -26,20 +25,19 @@ Read = Callable[[Any], Any]
 Write = Callable[[Any, dict[str, Any]], Any]
 
 
-def as_agent(app: CompiledGraph, read: Any, write: Any) -> GraphAgent:
-    """Return a compiled graph as a compute function."""
-    runs = app._runs
+def as_agent(runs: GraphRuns, read: Any, write: Any) -> GraphAgent:
+    """Return a graph as a compute function."""
     for name, function in (("read", read), ("write", write)):
         if not callable(function):
             of = "(ctx)" if name == "read" else "(ctx, output)"
             raise ArgumentTypeError(f"{name} must be a function of {of}, not {function!r:.200}")
-    if app.options.store is not None:
+    if runs.options.store is not None:
         raise ArgumentError("a graph with a store cannot be an agent, which the store of its run keeps: omit store=")
     if runs.has_breakpoints:
         raise ArgumentError("a graph with interrupt_before or interrupt_after cannot be an agent: use interrupt()")
     if not runs.is_shared:
         raise ArgumentError("a graph with carry='messages' cannot be an agent: compile it with carry='shared'")
-    return (AsyncGraphAgent if app.graph.is_async else GraphAgent)(runs, app.name, read, write)
+    return (AsyncGraphAgent if runs.graph.is_async else GraphAgent)(runs, runs.options.name, read, write)
 
 
 class GraphAgent:

@@ -129,7 +129,11 @@ class GraphRuns:
     def _make_runner(self) -> NodeRunner:
         """Return the compute function."""
         graph, options = self.graph, self.options
-        store = options.store if options.workers == 0 else None
+        store = options.store
+        if options.workers and not (
+            type(store).__reduce__ is not object.__reduce__ and any(one.is_graph for one in graph.nodes.values())
+        ):
+            store = None  # workers cannot open it, or do not need it
         return self._runners[graph.is_async](graph, {}, options.retry or ONCE, store, options.cache)
 
     def _make_aggregators(self, is_nested: bool) -> dict[str, Aggregator]:

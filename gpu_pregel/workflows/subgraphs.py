@@ -7,12 +7,11 @@ is not done again when the task is tried again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.encoded_context import is_observed, recorded_answers, run_of
 from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.workflows.commands import Command, Send
@@ -20,6 +19,7 @@ from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.graph_spec import PARENT
 from gpu_pregel.workflows.node_context import NodeContext
 from gpu_pregel.workflows.questions import answers_by_task, open_questions, pack_nested
+from gpu_pregel.workflows.stored_threads import nested_id
 from gpu_pregel.workflows.stream_reports import DEBUG, Reporter
 from gpu_pregel.workflows.task_messages import INPUT
 
@@ -83,14 +83,6 @@ class AsyncSubgraph(Subgraph):
             stops = lambda agents: not nested.goes_on(agents)  # noqa: E731
             end = await driver.run(lambda: nested.open(state), True, nested.conclude_or_answer, stops)
         return end
-
-
-def nested_id(run: str, task: str, superstep: int) -> str:
-    """Return the id of the run of a task; one that is too long for a store, or cannot be printed, is shortened."""
-    name, end = f"{run} > {task}", f" @{superstep}"
-    if len(name) + len(end) > 200 or not name.isprintable():
-        name = f"{run[:100]} > {sha256(encode((run, task))).hexdigest()[:32]}"
-    return name + end
 
 
 class NestedRun:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -273,6 +275,36 @@ def test_questions_in_subgraphs_on_workers(way: Callable[..., Any], is_async: bo
     assert asked(way(app, {"x": 0}, thread())) == ["one"]
     assert asked(way(app, Command(resume=1), thread())) == ["two"]
     assert way(app, Command(resume=2), thread())["x"] == 3
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+def test_nodes_of_subgraphs_on_workers_do_not_run_again(store: Store, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def note(name: str) -> None:
+        with log.open("a") as file:
+            file.write(name)
+
+    def before(state: Any) -> None:
+        note("b")
+
+    def ask(state: Any) -> dict[str, Any]:
+        note("q")
+        return {"log": interrupt("?")}
+
+    def die(state: Any) -> None:
+        note("d")
+        if log.read_text().count("d") == 1:
+            os.kill(os.getpid(), 9)
+
+    inner = StateGraph(Notes).add_sequence([before, ask, die]).add_edge(START, "before").compile()
+    retry = gp.agents.RetryPolicy(attempts=2, wait=0)
+    graph = StateGraph(Notes).add_node("sub", inner, retry=retry).add_edge(START, "sub")
+    app = graph.compile(store=store, workers=1)
+    assert asked(app.invoke({}, thread())) == ["?"]
+    assert app.invoke(Command(resume="yes"), thread())["log"] == ["yes"]
+    assert log.read_text() == "bqqdd"
+    assert [row.id for row in store.runs()] == ["t", "t > sub @0"]
 
 
 def test_a_subgraph_asks_several_questions_at_once() -> None:

@@ -15,7 +15,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, ClaimedError
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import START, Command, CompiledGraph, Send, StateGraph, increment
-from gpu_pregel.workflows.subgraphs import nested_id
+from gpu_pregel.workflows.stored_threads import nested_id
 from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, chain, noted, single, thread
 
