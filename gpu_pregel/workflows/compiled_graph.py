@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +127,44 @@ class CompiledGraph:
             raise ArgumentError(f"batch got {len(inputs)} inputs and {len(configs)} configs: pass one for each, or one")
         with ThreadPoolExecutor(min(max_concurrency, len(inputs)) or 1, "batch") as pool:
             return list(pool.map(self.invoke, inputs, configs))
+
+    def as_agent(self, read: Callable[[Any], Any], write: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Any], Any]:
+        """Return a compute function for agents, each of whose computations is a run of this graph.
+
+        It is for ``gp.Agents(compute=...)`` and :func:`gpu_pregel.agents.run`. Questions of nodes are asked by
+        ``ctx.interrupt``, one at a time; with each answer the vertex is computed again from its start. What nodes emit
+        is emitted by the vertex, as ``(mode, item)``. ``context.config["vertex_id"]`` tells nodes the vertex.
+
+        Parameters
+        ----------
+        read : callable
+            ``read(ctx)`` returns the input.
+        write : callable
+            ``write(ctx, output)`` returns what the compute function returns, and may send messages.
+
+        Raises
+        ------
+        ArgumentError
+            The graph was compiled with a store, with breakpoints, or with ``carry="messages"``.
+
+        Examples
+        --------
+        >>> from typing import TypedDict
+        >>> import gpu_pregel as gp
+        >>> from gpu_pregel.workflows import START, StateGraph
+        >>> class State(TypedDict):
+        ...     x: int
+        >>> graph = StateGraph(State).add_node("double", lambda state: {"x": 2 * state["x"]})
+        >>> def write(ctx, output):
+        ...     ctx.value = output["x"]
+        ...     ctx.vote_to_halt()
+        >>> compute = graph.add_edge(START, "double").compile().as_agent(lambda ctx: {"x": ctx.value}, write)
+        >>> gp.agents.run([gp.agents.Vertex("a", 1), gp.agents.Vertex("b", 2)], compute).values
+        {'a': 2, 'b': 4}
+        """
+        from gpu_pregel.workflows.graph_agents import as_agent
+
+        return as_agent(self._runs, read, write)
 
     # The states of threads.
 

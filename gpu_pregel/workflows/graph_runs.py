@@ -102,6 +102,10 @@ class GraphRuns:
     def __init__(self, graph: GraphSpec, options: CompileOptions, *, is_nested: bool = False) -> None:
         self.graph, self.options, self.interrupt_after = graph, options, options.interrupt_after
         check_integer("max_supersteps", options.max_supersteps, 1, 1 << 62)
+        if options.threads is not None:
+            check_integer("threads", options.threads, 1, 1024)
+            if options.workers:
+                raise ArgumentError("nodes run on threads of this process or in workers: pass threads= or workers=")
         self._runner = self._make_runner()
         self.base = RunOptions(
             self._runner,
@@ -125,7 +129,11 @@ class GraphRuns:
     def _make_runner(self) -> NodeRunner:
         """Return the compute function."""
         graph, options = self.graph, self.options
-        store = options.store if options.workers == 0 else None
+        store = options.store
+        if options.workers and not (
+            type(store).__reduce__ is not object.__reduce__ and any(one.is_graph for one in graph.nodes.values())
+        ):
+            store = None  # workers cannot open it, or do not need it
         return self._runners[graph.is_async](graph, {}, options.retry or ONCE, store, options.cache)
 
     def _make_aggregators(self, is_nested: bool) -> dict[str, Aggregator]:
@@ -138,6 +146,9 @@ class GraphRuns:
         if is_nested:
             aggregators[PARENT] = Aggregator(FirstUpdate(), initial=(), persistent=True)
         return aggregators
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_nested": {}}  # workers make their own, and stores stay in their process
 
     def nested(self, store: Store | None) -> GraphRuns:
         """Return the runs of this graph as a node of another one, whose store they use."""

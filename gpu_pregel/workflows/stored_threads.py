@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gpu_pregel.errors import ArgumentError, ClaimedError, UnknownRunError
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.recovery import read_run
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.arguments import check_text
@@ -132,3 +134,11 @@ def claims_explained() -> Iterator[None]:
 def checkpoint_id(run: str, superstep: int) -> str:
     """Return the name of the state of a run after a superstep."""
     return f"{run}@{superstep}"
+
+
+def nested_id(run: str, task: str, superstep: int) -> str:
+    """Return the id of the run of a task; one that is too long for a store, or cannot be printed, is shortened."""
+    name, end = f"{run} > {task}", f" @{superstep}"
+    if len(name) + len(end) > 200 or not name.isprintable():
+        name = f"{run[:100]} > {sha256(encode((run, task))).hexdigest()[:32]}"
+    return name + end

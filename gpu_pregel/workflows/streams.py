@@ -12,6 +12,7 @@ from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.calls import finish_on_loop, open_run
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.stream_reports import DEBUG, Reporter
@@ -62,7 +63,10 @@ class Stream:
         found: deque[Any] = deque()
         follower = StreamFollower(self, found.append)
         with follower.open(given, config) as agents:
-            for _ in self._runs.steps(agents):
+            steps, may_continue = self._runs.steps(agents), True
+            while may_continue:
+                with stop_on_interrupt(agents.stop):
+                    may_continue = next(steps, _OVER) is not _OVER
                 while found:
                     yield found.popleft()
             follower.at_end(agents)

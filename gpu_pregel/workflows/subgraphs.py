@@ -7,18 +7,19 @@ is not done again when the task is tried again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.encoded_context import is_observed, recorded_answers, run_of
+from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.graph_spec import PARENT
 from gpu_pregel.workflows.node_context import NodeContext
 from gpu_pregel.workflows.questions import answers_by_task, open_questions, pack_nested
+from gpu_pregel.workflows.stored_threads import nested_id
 from gpu_pregel.workflows.stream_reports import DEBUG, Reporter
 from gpu_pregel.workflows.task_messages import INPUT
 
@@ -84,14 +85,6 @@ class AsyncSubgraph(Subgraph):
         return end
 
 
-def nested_id(run: str, task: str, superstep: int) -> str:
-    """Return the id of the run of a task; one that is too long for a store, or cannot be printed, is shortened."""
-    name, end = f"{run} > {task}", f" @{superstep}"
-    if len(name) + len(end) > 200 or not name.isprintable():
-        name = f"{run[:100]} > {sha256(encode((run, task))).hexdigest()[:32]}"
-    return name + end
-
-
 class NestedRun:
     """The run of a task of a node that is a graph."""
 
@@ -101,15 +94,20 @@ class NestedRun:
         self._namespace = f"{self._context.vertex_id}|{self._context.superstep}"
         self._modes = context._modes if is_observed(self._context) else frozenset()
         self._reporter = Reporter(self.runs, self._pass_on) if self._modes else None
+        self._held: bytes | None = None
+        """The run up to a question that has been answered, if no store keeps it."""
         self._answers: dict[str, Any] = {}
         for answers in recorded_answers(self._context):
             self._answers.update(answers)
 
     def open(self, state: Any) -> AgentRun:
         """Begin the run, or go on with the one of an earlier attempt."""
-        runs, run_id = self.runs, None
+        runs = self.runs
+        run_id = nested_id(run_of(self._context), self._context.vertex_id, self._context.superstep)
+        if self._held is not None:
+            options = self._options(0)
+            return self._reported(AgentRun(options, begin(self._held, options)))
         if self._store is not None:
-            run_id = nested_id(run_of(self._context), self._context.vertex_id, self._context.superstep)
             try:
                 row = self._store.run(run_id)
             except UnknownRunError:
@@ -170,7 +168,11 @@ class NestedRun:
 
     def conclude_or_answer(self, agents: AgentRun) -> Any:
         """Conclude, unless recorded answers let the run go on."""
-        return _AGAIN if agents.status == "interrupted" and self._answer(agents) else self.conclude(agents)
+        if agents.status != "interrupted" or not self._answer(agents):
+            return self.conclude(agents)
+        if self._store is None:
+            self._held = agents.checkpoint_data()
+        return _AGAIN
 
     def _pass_on(self, mode: str, make: Callable[[], Any], namespace: tuple[str, ...]) -> None:
         """Emit an item of the streams of the graph that this one is a node of."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu_pregel.host.stores.blobs import BlobFormat, Cipher
 from gpu_pregel.host.stores.postgres_database import PostgresDatabase
+from gpu_pregel.host.stores.reopening import reopen
 from gpu_pregel.host.stores.store import Store
 
 
@@ -55,3 +58,7 @@ class PostgresStore(Store):
     ) -> None:
         blob_format = BlobFormat(cipher)
         super().__init__(PostgresDatabase(dsn, schema=schema, patience=patience, create=create), blob_format)
+        self._place, self._options = (dsn,), {"schema": schema, "cipher": cipher, "patience": patience}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopen, (PostgresStore, self._place, self._options)

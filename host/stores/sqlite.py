@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from gpu_pregel.host.stores.blobs import BlobFormat, Cipher
+from gpu_pregel.host.stores.reopening import reopen
 from gpu_pregel.host.stores.sqlite_database import SQLiteDatabase
 from gpu_pregel.host.stores.sqlite_file import SQLiteFile
 from gpu_pregel.host.stores.store import Store
@@ -62,6 +64,10 @@ class SQLiteStore(Store):
         blob_format = BlobFormat(cipher)
         file = SQLiteFile(path, patience=patience, read_only=read_only, create=create)
         super().__init__(SQLiteDatabase(file.name, file), blob_format)
+        self._options = {"cipher": cipher, "patience": patience, "read_only": read_only}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopen, (SQLiteStore, (self.name,), self._options)
 
     def compact(self) -> None:
         """Return unused space to the file system; needs disk space for a copy of the file."""

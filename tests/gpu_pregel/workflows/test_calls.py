@@ -24,6 +24,7 @@ from gpu_pregel.errors import (
 )
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import START, Command, Send, StateGraph
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, chain, naps, noted, single, thread
 from tests.stores import output, python
 
@@ -187,6 +188,20 @@ def test_a_mended_retry_policy_holds_for_threads_that_have_begun() -> None:
     assert tries == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"threads": 0}, "threads must be from 1 to 1,024"),
+        ({"threads": 2, "workers": 1}, "pass threads= or workers="),
+        ({"workers": -1}, "workers must be from 0"),
+        ({"max_supersteps": 0}, "max_supersteps must be from 1"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ArgumentError, match=text):
+        chain(**options)
+
+
 BAD_CONFIGS = {
     "no mapping": (3, ArgumentTypeError, "config must be a dict"),
     "configurable": ({"configurable": 3}, ArgumentTypeError, r'config\["configurable"\] must be a dict'),
@@ -272,6 +287,7 @@ def test_a_thread_that_runs_is_left_alone(way: Callable[..., Any], store: Store)
 
 _CRASHING = """
 import os, sys
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import Notes, single, thread
 import gpu_pregel as gp
 def node(state):
@@ -294,6 +310,7 @@ def test_the_thread_of_a_process_that_has_died_continues(tmp_path: Path) -> None
 
 _INTERRUPTED = """
 import os, signal, sys, threading, time
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import chain, single, thread, Notes
 from gpu_pregel.workflows import START, StateGraph
 import gpu_pregel as gp
@@ -305,14 +322,20 @@ def first(state):
 graph = StateGraph(Notes).add_sequence([first, ("second", lambda state: {"log": "second"})]).add_edge(START, "first")
 app = graph.compile(store=gp.MemoryStore(), workers=int(sys.argv[1]))
 try:
-    app.invoke({}, thread())
+    if sys.argv[2] == "invoke":
+        app.invoke({}, thread())
+    else:
+        list(app.stream({}, thread(), stream_mode=sys.argv[2]))
 except KeyboardInterrupt:
     print("stopped", app.get_state(thread()).values["log"], app.get_state(thread()).next)
 print(app.invoke(None, thread())["log"])
 """
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_ctrl_c_ends_the_run_after_the_superstep(workers: int) -> None:
-    lines = output(python(_INTERRUPTED, workers)).splitlines()
+@pytest.mark.parametrize(
+    ("workers", "how"),
+    [(1, "invoke"), (0, "values"), pytest.param(0, "invoke", marks=LONG), pytest.param(0, "messages", marks=LONG)],
+)
+def test_ctrl_c_ends_the_run_after_the_superstep(workers: int, how: str) -> None:
+    lines = output(python(_INTERRUPTED, workers, how)).splitlines()
     assert lines == ["stopped ['first'] ('second',)", "['first', 'second']"]

@@ -14,7 +14,8 @@ import gpu_pregel as gp
 from gpu_pregel.agents import RetryPolicy
 from gpu_pregel.errors import AgentsFailedError
 from gpu_pregel.workflows import END, START, Command, Send, StateGraph, interrupt
-from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, noted, single, thread
+from tests.devices import LONG
+from tests.gpu_pregel.workflows.small_graphs import Notes, acall, call, noted, single, thread
 
 AT_ONCE = RetryPolicy(attempts=3, wait=0)
 TWICE = RetryPolicy(attempts=2, wait=0)
@@ -54,8 +55,7 @@ def dying(state: Any) -> None:
     os.kill(os.getpid(), 9)
 
 
-@WAYS
-@WHERE
+@pytest.mark.parametrize(("way", "workers"), [(call, 0), (acall, 0), (call, 1), pytest.param(acall, 1, marks=LONG)])
 @pytest.mark.parametrize("node", [flaky, async_flaky])
 def test_retries(way: Callable[..., Any], workers: int, node: Callable[..., Any]) -> None:
     app = single(node, options={"workers": workers}, retry=AT_ONCE)
@@ -145,8 +145,7 @@ def test_an_error_handler_does_not_see_questions() -> None:
 # Timeouts.
 
 
-@WAYS
-@WHERE
+@pytest.mark.parametrize(("way", "workers"), [(call, 0), (acall, 0), (call, 1), pytest.param(acall, 1, marks=LONG)])
 @pytest.mark.parametrize("node", [sleepy, async_sleepy])
 def test_timeouts(way: Callable[..., Any], workers: int, node: Callable[..., Any]) -> None:
     begin = time.monotonic()

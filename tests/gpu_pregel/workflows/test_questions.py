@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, ArgumentError, CodecError
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import END, START, Command, CompiledGraph, Send, StateGraph, interrupt
-from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, asked, chain, single, thread
+from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, acall, asked, call, chain, single, thread
 
 
 def several(count: Counter[str], **options: Any) -> CompiledGraph:
@@ -257,6 +259,52 @@ def test_questions_in_subgraphs(way: Callable[..., Any], depth: int, is_async: b
     assert asked(way(app, Command(resume=1), thread())) == ["two"]
     assert way(app, Command(resume=2), thread())["x"] == 3
     assert sorted(count.values()) == [*[1] * depth, 3]
+
+
+@pytest.mark.parametrize(("way", "is_async"), [(call, False), (acall, True)])
+def test_questions_in_subgraphs_on_workers(way: Callable[..., Any], is_async: bool) -> None:
+    """Nothing keeps the run of the subgraph, which is repeated with the answers."""
+
+    def leaf(state: Any) -> dict[str, Any]:
+        return {"x": interrupt("one") + interrupt("two")}
+
+    async def async_leaf(state: Any) -> dict[str, Any]:
+        return leaf(state)
+
+    app = nested(2, async_leaf if is_async else leaf, Counter(), store=gp.MemoryStore(), workers=1)
+    assert asked(way(app, {"x": 0}, thread())) == ["one"]
+    assert asked(way(app, Command(resume=1), thread())) == ["two"]
+    assert way(app, Command(resume=2), thread())["x"] == 3
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+def test_nodes_of_subgraphs_on_workers_do_not_run_again(store: Store, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def note(name: str) -> None:
+        with log.open("a") as file:
+            file.write(name)
+
+    def before(state: Any) -> None:
+        note("b")
+
+    def ask(state: Any) -> dict[str, Any]:
+        note("q")
+        return {"log": interrupt("?")}
+
+    def die(state: Any) -> None:
+        note("d")
+        if log.read_text().count("d") == 1:
+            os.kill(os.getpid(), 9)
+
+    inner = StateGraph(Notes).add_sequence([before, ask, die]).add_edge(START, "before").compile()
+    retry = gp.agents.RetryPolicy(attempts=2, wait=0)
+    graph = StateGraph(Notes).add_node("sub", inner, retry=retry).add_edge(START, "sub")
+    app = graph.compile(store=store, workers=1)
+    assert asked(app.invoke({}, thread())) == ["?"]
+    assert app.invoke(Command(resume="yes"), thread())["log"] == ["yes"]
+    assert log.read_text() == "bqqdd"
+    assert [row.id for row in store.runs()] == ["t", "t > sub @0"]
 
 
 def test_a_subgraph_asks_several_questions_at_once() -> None:

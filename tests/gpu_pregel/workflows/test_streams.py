@@ -323,8 +323,7 @@ IN_SUBGRAPHS: dict[str, list[Any]] = {
 
 
 @STREAMS
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("mode", IN_SUBGRAPHS)
+@pytest.mark.parametrize(("mode", "workers"), [*((mode, 0) for mode in IN_SUBGRAPHS), ("updates", 1)])
 def test_subgraphs(way: Callable[..., Any], mode: str, workers: int) -> None:
     app = with_subgraph(workers=workers)
     assert way(app, {"x": 0}, stream_mode=mode, subgraphs=True) == IN_SUBGRAPHS[mode]

@@ -15,7 +15,8 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, ClaimedError
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import START, Command, CompiledGraph, Send, StateGraph, increment
-from gpu_pregel.workflows.subgraphs import nested_id
+from gpu_pregel.workflows.stored_threads import nested_id
+from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, chain, noted, single, thread
 
 
@@ -59,11 +60,17 @@ STATES: dict[str, tuple[CompiledGraph, int]] = {
 
 
 @WAYS
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=LONG)])
 @pytest.mark.parametrize("case", STATES)
 def test_states(way: Callable[..., Any], case: str, workers: int) -> None:
     sub, x = STATES[case]
     assert way(parent(sub, workers=workers), {"x": 1}) == {"x": x, "log": []}
+
+
+@WAYS
+def test_states_in_workers(way: Callable[..., Any]) -> None:
+    sub, x = STATES["two levels"]
+    assert way(parent(sub, workers=2), {"x": 1}) == {"x": x, "log": []}
 
 
 def test_an_invalid_input_of_a_model_names_node_and_field() -> None:
@@ -155,6 +162,12 @@ def test_sent_tasks_have_a_run_each() -> None:
     graph.add_conditional_edges(START, lambda state: [Send("sub", {"x": k}) for k in range(4)])
     assert graph.compile(store=store).invoke({}, thread())["log"] == [0, 1, 4, 9]
     assert len(store.runs()) == 5
+
+
+def test_one_graph_in_graphs_with_and_without_workers() -> None:
+    sub = one_node(Notes, noted("leaf"))
+    for options in ({"store": gp.MemoryStore()}, {"workers": 1}, {}):
+        assert parent(sub, **options).invoke({"x": 0}, thread()) == {"x": 1, "log": ["leaf"]}
 
 
 def test_a_deep_graph() -> None:
