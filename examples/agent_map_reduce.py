@@ -18,7 +18,7 @@ FAULTS = ("is too loud", "broke after a week", "arrived late", "smells of plasti
 PRAISE = ("works as it should", "looks lovely", "was a bargain")
 
 
-class State(TypedDict):
+class ReviewState(TypedDict):
     """The state of the whole run."""
 
     reviews: list[str]
@@ -35,7 +35,7 @@ class Review(TypedDict):
     text: str
 
 
-class Group(TypedDict):
+class Complaints(TypedDict):
     """The input of a task that sums up."""
 
     product: str
@@ -70,7 +70,7 @@ def read(review: Review, context):
     return {"findings": model("read", review["text"]), "requests": context.attempt}
 
 
-def sum_up(group: Group):
+def sum_up(group: Complaints):
     """Let the model sum up what was found about a product."""
     text = "\n".join(str(finding["fault"]) for finding in group["findings"])
     return {"summaries": f"{group['product']}: {model('sum up', text)}", "requests": 1}
@@ -96,7 +96,7 @@ def each_product(state):
 
 def build(**options):
     """Return the graph, compiled."""
-    graph = StateGraph(State).add_node(read).add_node("collect", lambda state: None).add_node(sum_up)
+    graph = StateGraph(ReviewState).add_node(read).add_node("collect", lambda state: None).add_node(sum_up)
     graph.add_node("report_all", report)
     graph.add_conditional_edges(START, each_review, ["read"]).add_edge("read", "collect")
     graph.add_conditional_edges("collect", each_product, ["sum_up"]).add_edge("sum_up", "report_all")
