@@ -236,7 +236,7 @@ def _calls(chance: random.Random, data: GraphData, *sides: Side) -> Iterator[tup
             name, found = "invoke(None)", [side.call(None) for side in sides]
         elif starts:
             starts -= 1
-            given = {"log": ["input"], "mixed": chance.randrange(50), "steps": -chance.randrange(4)}
+            given = {"log": ["input"], "mixed": chance.randrange(50), "steps": 0}
             name, found = f"invoke({given})", _invoke(sides, given, chance.randint(2, 7) if is_limited else 0)
         else:
             return

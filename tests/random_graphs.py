@@ -271,7 +271,9 @@ def with_inner(data: GraphData, chance: random.Random) -> GraphData:
             inner = replace(inner, nodes=plain, before=(), after=())
             found = replace(found, form="none", questions=0, fails="", goto=(), sends=(), inner=inner)
         nodes.append(found)
-    return replace(data, nodes=tuple(nodes))
+    # The node leads forward only, as it need not count steps.
+    routers = tuple(one for one in data.routers if one.source != chosen)
+    return replace(data, nodes=tuple(nodes), routers=routers)
 
 
 def _deferred(node: NodeData, defer: bool) -> NodeData:
