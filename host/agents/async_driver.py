@@ -18,6 +18,8 @@ from gpu_pregel.host.superstep.master import ENDED, Waits
 
 T = TypeVar("T")
 _OVER = object()
+_CLOSED = ENDED - {"waiting"}
+"""The statuses of runs that do not go on by themselves."""
 _SECONDS_ON_THREAD = 0.001
 """Seconds after which the thread returns to the event loop between two supersteps."""
 
@@ -56,7 +58,7 @@ class AsyncDriver:
             agents = await self._call(start, on_loop=is_small and not self._may_block)
             try:
                 while (
-                    agents.status not in ENDED
+                    agents.status not in _CLOSED
                     and await self._step(agents)
                     and not (stops is not None and stops(agents))
                 ):
