@@ -229,6 +229,8 @@ def _calls(chance: random.Random, data: GraphData, *sides: Side) -> Iterator[tup
         elif outcome is not None and outcome.questions and (may_be_whole or chance.random() < 0.85):
             whole = len(outcome.questions) == 1 and may_be_whole
             chosen = chance.sample(outcome.questions, k=chance.randint(1, len(outcome.questions)))
+            if any(node.inner for node in data.nodes):  # in LangGraph, others of the inner graph would take the answer
+                chosen = list(outcome.questions)
             name, found = f"answer {chosen}", [side.call(side.answer(chosen, whole)) for side in sides]
         elif outcome is not None and outcome.following and chance.random() < 0.85:
             name, found = "invoke(None)", [side.call(None) for side in sides]

@@ -199,7 +199,10 @@ class CompiledGraph:
         return get_history(self._runs, config, limit, before)
 
     def update_state(self, config: Config, values: Any, as_node: str | None = None) -> dict[str, Any]:
-        """Update the state of a thread as if a node had returned the values; the edges of that node are followed.
+        """Update the state of a thread as if a node had returned the values.
+
+        The next tasks are those that the edges of that node lead to; those that were waiting are dropped, except for
+        deferred nodes and complete joins.
 
         Parameters
         ----------

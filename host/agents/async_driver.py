@@ -14,12 +14,10 @@ from typing import Any, TypeVar
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
-from gpu_pregel.host.superstep.master import ENDED, Waits
+from gpu_pregel.host.superstep.master import Waits
 
 T = TypeVar("T")
 _OVER = object()
-_CLOSED = ENDED - {"waiting"}
-"""The statuses of runs that do not go on by themselves."""
 _SECONDS_ON_THREAD = 0.001
 """Seconds after which the thread returns to the event loop between two supersteps."""
 
@@ -57,11 +55,7 @@ class AsyncDriver:
         try:
             agents = await self._call(start, on_loop=is_small and not self._may_block)
             try:
-                while (
-                    agents.status not in _CLOSED
-                    and await self._step(agents)
-                    and not (stops is not None and stops(agents))
-                ):
+                while await self._step(agents) and not (stops is not None and stops(agents)):
                     pass
                 result = await self._call(conclude, agents, on_loop=self._on_loop(agents))
             finally:

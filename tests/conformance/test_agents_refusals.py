@@ -206,8 +206,7 @@ def test_contributions_of_unregistered_types_hold_the_run(opened: Open) -> None:
 
 def test_a_persistent_aggregate_of_an_unregistered_type_is_named(store: Store) -> None:
     def compute(ctx: Any) -> None:
-        if ctx.superstep == 0:
-            ctx.aggregate("best", Reading(3))
+        ctx.aggregate("best", Reading(3) if ctx.superstep == 0 else 4)
         ctx.vote_to_halt()
         ctx.value = ctx.superstep
 

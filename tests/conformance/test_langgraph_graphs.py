@@ -263,7 +263,7 @@ def test_failed_task_is_shown_and_run_again(saver: Any) -> None:
 
     def fails(state: State) -> State:
         attempts.append("fails")
-        while not saver.get_tuple(THREAD).pending_writes:
+        while (found := saver.get_tuple(THREAD)) is None or not found.pending_writes:
             time.sleep(0.001)  # until what the other one has written is on record
         if attempts.count("fails") < 3:
             raise ValueError("no")
