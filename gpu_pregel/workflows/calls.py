@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 from gpu_pregel.errors import ArgumentError
@@ -18,6 +19,7 @@ from gpu_pregel.workflows.stored_threads import StoredThread
 from gpu_pregel.workflows.task_messages import INPUT
 
 Config = Mapping[str, Any] | None
+NOTHING = nullcontext()
 
 
 class RunFollower(Protocol):
@@ -117,7 +119,8 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
 def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
     """Run to the end, or to a breakpoint."""
     with agents:
-        with stop_on_interrupt(agents.stop):
+        # Without a store, nothing would be kept by stopping at the next commit.
+        with NOTHING if runs.options.store is None else stop_on_interrupt(agents.stop):
             if runs.has_breakpoints:
                 for _ in runs.steps(agents):
                     pass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, NodesFailedError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.observers.timeline import Timeline
 from gpu_pregel.host.agents.options import STORED, RunOptions
 from gpu_pregel.host.agents.records import Id
@@ -25,7 +25,7 @@ from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
-from gpu_pregel.workflows.key_folds import FirstUpdate
+from gpu_pregel.workflows.key_folds import EMPTY, FirstUpdate, unpacked_value
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
 from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
@@ -303,7 +303,7 @@ class GraphRuns:
 
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:
         """Return the values of the keys of a schema that have one."""
-        return {name: value[0] for name in schema.keys if (value := decode(aggregates[name]))}
+        return {name: unpacked_value(data) for name in schema.keys if (data := aggregates[name]) != EMPTY}
 
 
 def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:

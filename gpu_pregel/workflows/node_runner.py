@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.encoded_context import encoded_aggregates, encoded_id, send_encoded
+from gpu_pregel.host.agents.encoded_context import contribute_encoded, encoded_aggregates, encoded_id, send_encoded
 from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
-from gpu_pregel.workflows.key_folds import reducer_failure
+from gpu_pregel.workflows.key_folds import EMPTY, packed_update, reducer_failure, unpacked_value
 from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
@@ -119,7 +119,8 @@ class NodeRunner:
         node = graph.simple.get(encoded_id(context))
         if node is not None:
             if is_triggered(context):
-                return node, node.schema.make(self._read(context, node.schema.keys))
+                state, schema = self._read(context, node.schema.keys), node.schema
+                return node, state if schema.is_dict else schema.make(state)
         elif len(context.encoded_messages) == 1:
             vertex: str = context.vertex_id
             node = graph.simple.get(graph.ids.get(node_of(vertex), b""))
@@ -273,10 +274,10 @@ class NodeRunner:
                 known = values.get(name)
                 if known is not None and known[0] is data:
                     state[name] = known[1]
-                elif value := decode(data):
-                    state[name] = value[0]
-                    if type(value[0]) in IMMUTABLE_TYPES:
-                        values[name] = data, value[0]
+                elif data != EMPTY:
+                    state[name] = value = unpacked_value(data)
+                    if type(value) in IMMUTABLE_TYPES:
+                        values[name] = data, value
         except CodecError:
             decode(aggregates[name], name=f"the value of key {name!r}")
             raise
@@ -295,7 +296,7 @@ class NodeRunner:
         graph = self._graph
         for key, update in writes:
             try:
-                context.contribute(key, (update,))
+                contribute_encoded(context, key, packed_update(update))
             except CodecError:  # names the update instead of the contribution
                 encode(update, name=f"the update of key {key!r} by node {name!r}")
                 raise

@@ -48,8 +48,8 @@ class Schema:
 
     def __init__(self, cls: Any) -> None:
         self.cls = cls
-        self._is_dict, self._is_model = _is_typed_dict(cls), hasattr(cls, "model_fields")
-        if not (self._is_dict or self._is_model or (isinstance(cls, type) and dataclasses.is_dataclass(cls))):
+        self.is_dict, self._is_model = _is_typed_dict(cls), hasattr(cls, "model_fields")
+        if not (self.is_dict or self._is_model or (isinstance(cls, type) and dataclasses.is_dataclass(cls))):
             raise ArgumentTypeError(f"a state must be a TypedDict, a dataclass or a pydantic model, not {cls!r:.200}")
         try:
             hints = resolved_hints(cls)
@@ -64,13 +64,13 @@ class Schema:
 
     def _is_key(self, name: str) -> bool:
         """Whether an annotation declares a field."""
-        if self._is_dict:
+        if self.is_dict:
             return True
         return name in (self.cls.model_fields if self._is_model else self.cls.__dataclass_fields__)
 
     def make(self, values: dict[str, Any]) -> Any:
         """Return a state with these values of this class's keys."""
-        return values if self._is_dict else self.cls(**values)
+        return values if self.is_dict else self.cls(**values)
 
 
 def _is_typed_dict(cls: Any) -> bool:

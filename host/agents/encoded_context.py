@@ -25,6 +25,11 @@ def send_encoded(context: Context, target: Id, message: bytes) -> None:
     context._outbox.append((target, message))
 
 
+def contribute_encoded(context: Context, name: str, data: bytes) -> None:
+    """Add encoded data to the record under a name, as ``Context.contribute`` does."""
+    context._aggregates.append((name, data))
+
+
 def recorded_answers(context: Context) -> list[Any]:
     """Return all recorded answers to the vertex's interrupts; the next ``interrupt`` waits for another one."""
     answers = [decode(data, name="an answer") for data in context._task.answers]

@@ -84,7 +84,7 @@ def fold_superstep(
     mutated = NO_CHANGE
     if requesting:
         mutated = _resolve(requesting, state, changed, inbox, options, refused)
-    if inbox:
+    if inbox and (mutated is not NO_CHANGE or not inbox.keys() <= state.vertices.keys()):
         mutated = _find_recipients(state, records, inbox, mutated, options.on_missing, refused)
     if refused:
         raise RefusedError(refused)

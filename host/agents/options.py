@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -243,7 +244,7 @@ class RunOptions:
             max_memory=self.max_memory,
             is_observed=bool(self.observers),
             can_time_out=bool(self.workers or self.threads),
-            is_timed=any(getattr(observer, "wants_times", False) for observer in self.observers),
+            is_timed=bool(self.observers) and any(getattr(one, "wants_times", False) for one in self.observers),
         )
 
 
@@ -298,8 +299,21 @@ def check_store(store: Any) -> Store:
 
 
 def new_run_id() -> str:
-    """Return a unique run id."""
-    return os.urandom(16).hex()
+    """Return a unique run id: random digits of the process, and a number."""
+    return f"{_random_part[0]}{next(_run_numbers):06x}"
+
+
+_run_numbers = itertools.count(1)
+_random_part: list[str] = []
+
+
+def _choose_random_part() -> None:
+    """Choose the digits of this process, also in one that was forked."""
+    _random_part[:] = [os.urandom(13).hex()]
+
+
+_choose_random_part()
+os.register_at_fork(after_in_child=_choose_random_part)
 
 
 def as_observers(given: Any) -> list[Observer]:

@@ -24,6 +24,8 @@ class Placement:
 
     def sort(self, active: Set[Id], vertices: dict[Id, VertexData]) -> list[Id]:
         """Return the active ones of all vertices in order."""
+        if len(active) == 1:
+            return list(active)
         if 4 * len(active) < len(vertices):
             return sorted(active)
         # A large share of all vertices.

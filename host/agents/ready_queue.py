@@ -18,7 +18,8 @@ class ReadyQueue:
         self.running = [0] * partitions
         self.due: list[list[Id]] = [[] for _ in range(partitions)]
         """Vertices that can start now."""
-        self._none, self._nothing = self.running[:], [list[Id]() for _ in range(partitions)]
+        self._none: list[int] = [0] * partitions
+        self._nothing: list[list[Id]] = [[]] * partitions
         self._suspects: list[deque[Id]] = [deque() for _ in range(partitions)]
         self._alone = [False] * partitions
         self._delayed: list[tuple[float, int, Id, int, bool]] = []
