@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 from contextlib import suppress
+from functools import lru_cache
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,13 @@ _OWNER = re.compile(r"process (\d+) on .+ \((\d+) ticks, (.+)\)")
 
 def owner() -> str:
     """Name this process for people, and uniquely even if its process id is reused."""
-    return f"process {os.getpid()} on {socket.gethostname()[:60]} ({_start_ticks(os.getpid())} ticks, {_pid_space()})"
+    return _name_of(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _name_of(pid: int) -> str:
+    """Return the name of this process, whose id is given, as it may have been forked."""
+    return f"process {pid} on {socket.gethostname()[:60]} ({_start_ticks(pid)} ticks, {_pid_space()})"
 
 
 def is_gone(owner: str) -> bool:

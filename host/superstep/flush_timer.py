@@ -7,12 +7,19 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 
 _SWITCH_INTERVAL = 0.0005
 """Seconds for which the thread waits for the global interpreter lock, several times in a transaction."""
 _CLOCK_MONOTONIC = 1
 _Times = ctypes.c_long * 4
 """Interval and delay, each in seconds and nanoseconds."""
+
+
+@cache
+def _libc() -> ctypes.PyDLL:
+    """Return the C library; its calls keep the global interpreter lock, which takes long to come back."""
+    return ctypes.PyDLL(None, use_errno=True)
 
 
 class FlushTimer:
@@ -28,7 +35,7 @@ class FlushTimer:
     """
 
     def __init__(self, call: Callable[[], object]) -> None:
-        libc = ctypes.PyDLL(None, use_errno=True)  # keeps the global interpreter lock, which takes long to come back
+        libc = _libc()
         self._fd: int = libc.timerfd_create(_CLOCK_MONOTONIC, os.O_CLOEXEC)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create")
