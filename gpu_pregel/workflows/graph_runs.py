@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.stored_options import describe_options
-from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
+from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.master import ENDED
@@ -25,7 +25,7 @@ from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
-from gpu_pregel.workflows.key_folds import EMPTY, FirstUpdate, unpacked_value
+from gpu_pregel.workflows.key_folds import EMPTY, FirstUpdate, packed_update, unpacked_value
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
 from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
@@ -200,7 +200,7 @@ class GraphRuns:
         except CodecError as error:
             raise CodecError(f"the input: {error}") from None
         agents = AgentRun(options, begin_state(state, options, run_id=run_id, forced=False))
-        if self.is_before_breakpoint(agents):
+        if self.options.interrupt_before and self.is_before_breakpoint(agents):
             self.pause(agents)
         return agents
 
@@ -218,7 +218,10 @@ class GraphRuns:
         else:
             for name, value in update.items():
                 fold = graph.folds[name]
-                aggregates[name] = encode(fold.take(fold.key.initial, value), name=name)
+                if fold.key.reducer is None and type(value) in IMMUTABLE_TYPES:
+                    aggregates[name] = packed_update(value)
+                else:
+                    aggregates[name] = encode(fold.take(fold.key.initial, value), name=name)
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])

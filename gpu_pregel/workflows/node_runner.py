@@ -36,6 +36,7 @@ from gpu_pregel.workflows.task_messages import (
     checked_targets,
     destinations,
     is_due,
+    is_flat,
     is_triggered,
     read_output,
     without_complete,
@@ -87,8 +88,8 @@ class NodeRunner:
         self._graph, self._config, self._retry, self._store = graph, config, retry, store
         self._cache = LatestOutputs() if cache is None else cache
         self._modes: frozenset[str] = frozenset()
-        self._values: dict[str, tuple[bytes, Any]] = {}
-        """The last value of each key that cannot be modified, with its encoding."""
+        self._values: dict[str, tuple[bytes, Any, bool]] = {}
+        """The last value of each key that is immutable or flat, with its encoding, and whether it has to be copied."""
 
     def with_config(self, config: Mapping[str, Any], modes: frozenset[str]) -> Self:
         """Return a runner with another configuration, and the modes of a stream in which subgraphs are shown."""
@@ -273,11 +274,13 @@ class NodeRunner:
                 data = aggregates[name]
                 known = values.get(name)
                 if known is not None and known[0] is data:
-                    state[name] = known[1]
+                    state[name] = known[1].copy() if known[2] else known[1]
                 elif data != EMPTY:
                     state[name] = value = unpacked_value(data)
                     if type(value) in IMMUTABLE_TYPES:
-                        values[name] = data, value
+                        values[name] = data, value, False
+                    elif is_flat(value):
+                        values[name] = data, value.copy(), True
         except CodecError:
             decode(aggregates[name], name=f"the value of key {name!r}")
             raise

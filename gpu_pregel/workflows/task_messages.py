@@ -9,6 +9,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import Records, State
+from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, GraphSpec, Router
 from gpu_pregel.workflows.reducers import add_messages
@@ -22,6 +23,7 @@ INPUT, UPDATE, DROP = "input", "update", "drop"
 IDLE = "__idle__"
 """The contribution of a task whose node has not run, because it waits for others."""
 Target = str | Send
+_SHORT = 16
 
 
 class ParentCommand(Exception):  # noqa: N818 - no error
@@ -35,6 +37,13 @@ def is_triggered(context: Context) -> bool:
     """Whether all messages to a task came along edges."""
     messages = context.encoded_messages
     return messages.count(TRIGGER) == len(messages)
+
+
+def is_flat(value: Any) -> bool:
+    """Whether a value is a short list or dict of immutable values, so that a copy of it is quicker than decoding it."""
+    if type(value) is list:
+        return len(value) <= _SHORT and all(type(one) in IMMUTABLE_TYPES for one in value)
+    return type(value) is dict and len(value) <= _SHORT and all(type(one) in IMMUTABLE_TYPES for one in value.values())
 
 
 def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> list[list[str]]:
