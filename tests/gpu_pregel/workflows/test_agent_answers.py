@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pydantic
 import pytest
 
 import gpu_pregel as gp
@@ -20,6 +19,11 @@ from tests.gpu_pregel.workflows.agent_programs import (
     contents,
     script,
 )
+from tests.packages import needs
+
+needs("pydantic", "test")
+
+import pydantic  # noqa: E402
 
 CHANGED = {"arguments": {"item": "hat", "count": 2}}
 

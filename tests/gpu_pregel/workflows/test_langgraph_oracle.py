@@ -10,8 +10,12 @@ import pytest
 
 from gpu_pregel.workflows import key_folds, node_runner
 from tests.devices import LONG
-from tests.langgraph_oracle import disagreements, main
+from tests.packages import needs
 from tests.random_graphs import graph_of
+
+needs("langgraph", "langgraph")
+
+from tests.langgraph_oracle import disagreements, main  # noqa: E402
 
 _GRAPHS = 60
 _PART = 10

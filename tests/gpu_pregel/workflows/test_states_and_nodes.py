@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
-from pydantic import BaseModel
 
 import gpu_pregel as gp
 from gpu_pregel.errors import (
@@ -20,6 +19,11 @@ from gpu_pregel.errors import (
     SuperstepLimitError,
 )
 from gpu_pregel.workflows import END, START, Command, NodeContext, Send, StateGraph, append, increment, last, merge
+from tests.packages import needs
+
+needs("pydantic", "test")
+
+from pydantic import BaseModel  # noqa: E402
 
 
 class State(TypedDict):

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-import pydantic
 import pytest
 
 import gpu_pregel as gp
@@ -18,6 +17,11 @@ from gpu_pregel.workflows import START, Command, CompiledGraph, Send, StateGraph
 from gpu_pregel.workflows.stored_threads import nested_id
 from tests.devices import LONG
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, chain, noted, single, thread
+from tests.packages import needs
+
+needs("pydantic", "test")
+
+import pydantic  # noqa: E402
 
 
 @dataclasses.dataclass

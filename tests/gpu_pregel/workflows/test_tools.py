@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 
 import cloudpickle
 import numpy as np
-import pydantic
 import pytest
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, AttemptError
@@ -24,6 +23,11 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows import Tool, ToolContext, messages, tool
 from gpu_pregel.workflows.tool_results import text_of_result
 from gpu_pregel.workflows.tools import as_tools, describe
+from tests.packages import needs
+
+needs("pydantic", "test")
+
+import pydantic  # noqa: E402
 
 
 @dataclass

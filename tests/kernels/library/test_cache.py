@@ -101,7 +101,15 @@ def test_comments_and_line_numbers_recompile_nothing(package: Path) -> None:
 def test_nothing_is_written_into_the_package(package: Path) -> None:
     """Files that an installer does not know would keep an uninstalled package importable."""
     search_components(package)
-    assert {file.suffix for file in package.rglob("*") if file.is_file()} <= {".py", ".pyc", ".typed", ".css", ".png"}
+    assert {file.suffix for file in package.rglob("*") if file.is_file()} <= {
+        ".py",
+        ".pyc",
+        ".typed",
+        ".css",
+        ".html",
+        ".js",
+        ".png",
+    }
     assert list((package.parent / ".cache/gpu_pregel").glob("*.nbi"))
 
 
