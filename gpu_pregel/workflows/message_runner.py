@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Generator, Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.encoded_context import send_encoded
-from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.commands import END, START
-from gpu_pregel.workflows.graph_spec import GraphSpec
-from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.node_runner import Call, Calls, NodeRunner, make_calls, noted
 from gpu_pregel.workflows.schemas import Writes
@@ -37,7 +35,6 @@ from gpu_pregel.workflows.task_messages import IDLE, ParentCommand, destinations
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
-    from gpu_pregel.host.stores.store import Store
 
 OK, ERROR = "ok", "error"
 NODE, RESULT, MERGED, WAITING = "node", "result", "merged", "waiting"
@@ -55,19 +52,14 @@ class MessageRunner(NodeRunner):
         Of nodes without their own.
     """
 
-    def __init__(
-        self,
-        graph: GraphSpec,
-        config: Mapping[str, Any],
-        retry: RetryPolicy,
-        store: Store | None = None,
-        cache: Cache | None = None,
-    ) -> None:
-        super().__init__(graph, config, retry, store, cache)
-        self._joined: dict[str, list[str]] = {}
-        for target, joins in graph.joins.items():
+    @cached_property
+    def _joined(self) -> dict[str, list[str]]:
+        """The targets of the joins that each node belongs to."""
+        joined: dict[str, list[str]] = {}
+        for target, joins in self._graph.joins.items():
             for source in frozenset().union(*joins):
-                self._joined.setdefault(source, []).append(target)
+                joined.setdefault(source, []).append(target)
+        return joined
 
     def __call__(self, context: Context) -> None:
         """Compute a vertex."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,42 +19,9 @@ from gpu_pregel.workflows import (
     Send,
     StateGraph,
     aggregate_state_messages,
-    append,
-    increment,
 )
 from gpu_pregel.workflows.state_messages import BASE, UPDATES
-
-
-class State(TypedDict, total=False):
-    log: Annotated[list[str], append]
-    total: Annotated[int, increment]
-    x: int
-
-
-def extend(old: list[str], new: list[str]) -> list[str]:
-    old.extend(new)
-    return old
-
-
-class Extended(TypedDict):
-    log: Annotated[list[str], extend]
-
-
-def log(name: str, **more: Any) -> Any:
-    return lambda state: {"log": name, **more}
-
-
-def built(edges: list[tuple[Any, str]], **nodes: Any) -> StateGraph:
-    graph = StateGraph(State)
-    for name, function in nodes.items():
-        graph.add_node(name, function)
-    for source, target in edges:
-        graph.add_edge(source, target)
-    return graph
-
-
-DIAMOND = [(START, "s"), ("s", "a"), ("s", "b"), ("a", "j"), ("b", "j"), ("j", END)]
-
+from tests.gpu_pregel.workflows.carried_graphs import DIAMOND, Extended, State, built, log
 
 # Merging.
 

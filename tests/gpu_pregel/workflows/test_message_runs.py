@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 
@@ -14,41 +14,9 @@ from gpu_pregel.workflows import (
     START,
     Command,
     StateGraph,
-    append,
-    increment,
     interrupt,
 )
-
-
-class State(TypedDict, total=False):
-    log: Annotated[list[str], append]
-    total: Annotated[int, increment]
-    x: int
-
-
-def extend(old: list[str], new: list[str]) -> list[str]:
-    old.extend(new)
-    return old
-
-
-class Extended(TypedDict):
-    log: Annotated[list[str], extend]
-
-
-def log(name: str, **more: Any) -> Any:
-    return lambda state: {"log": name, **more}
-
-
-def built(edges: list[tuple[Any, str]], **nodes: Any) -> StateGraph:
-    graph = StateGraph(State)
-    for name, function in nodes.items():
-        graph.add_node(name, function)
-    for source, target in edges:
-        graph.add_edge(source, target)
-    return graph
-
-
-DIAMOND = [(START, "s"), ("s", "a"), ("s", "b"), ("a", "j"), ("b", "j"), ("j", END)]
+from tests.gpu_pregel.workflows.carried_graphs import State, built, log
 
 
 def test_streams_show_nodes_that_have_run() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from itertools import pairwise
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -19,39 +18,12 @@ from gpu_pregel.errors import (
     SuperstepLimitError,
 )
 from gpu_pregel.workflows import END, START, Command, NodeContext, Send, StateGraph, append, increment, last, merge
+from tests.gpu_pregel.workflows.logged_graphs import State, chain, graph, log
 from tests.packages import needs
 
 needs("pydantic", "test")
 
 from pydantic import BaseModel  # noqa: E402
-
-
-class State(TypedDict):
-    log: Annotated[list[str], append]
-    x: NotRequired[int]
-
-
-def idle(state: State) -> None:
-    """Do nothing."""
-
-
-def log(name: str, **more: Any) -> Any:
-    return lambda state: {"log": name, **more}
-
-
-def graph(*nodes: str) -> StateGraph:
-    found = StateGraph(State)
-    for name in nodes:
-        found.add_node(name, log(name))
-    return found
-
-
-def chain(*nodes: str) -> StateGraph:
-    found = graph(*nodes).add_edge(START, nodes[0]).add_edge(nodes[-1], END)
-    for source, target in pairwise(nodes):
-        found.add_edge(source, target)
-    return found
-
 
 # States of all kinds.
 
