@@ -106,13 +106,8 @@ class RunKind:
 AGENTS = RunKind()
 
 
-def begin(
-    given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = AGENTS, run_id: str | None = None
-) -> RecoveredRun:
-    """Begin a run with new vertices or from checkpoint data, in a store if the options name one.
-
-    With ``run_id``, which replaces that of the options, they serve for many runs; checkpoint data modify them.
-    """
+def begin(given: Iterable[Vertex] | bytes, options: RunOptions, kind: RunKind = AGENTS) -> RecoveredRun:
+    """Begin a run with new vertices or from checkpoint data, in a store if the options name one."""
     if isinstance(given, bytes):
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
@@ -124,7 +119,7 @@ def begin(
         result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
         _check_limit("checkpoint_data", result, options)
         return result
-    return begin_state(initial_state(given, options), options, kind, run_id)
+    return begin_state(initial_state(given, options), options, kind)
 
 
 def begin_state(
@@ -137,6 +132,7 @@ def begin_state(
 ) -> RecoveredRun:
     """Begin a run with a state, in a store if the options name one.
 
+    With ``run_id``, which replaces that of the options, they serve for many runs.
     ``forced`` as in ``Store.create``: where nobody is told that the run exists before its first commit.
     """
     if run_id is None:

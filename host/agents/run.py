@@ -132,14 +132,6 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     return finish(_start("run", vertices, compute, options))
 
 
-def run_again(vertices: Iterable[Vertex], options: RunOptions, run_id: str | None = None) -> AgentResult:
-    """Run to the end with options that are already checked, as :func:`make_options` returns them.
-
-    They serve for many runs, also at the same time, each with a ``run_id`` of its own, by default a unique one.
-    """
-    return finish(AgentRun(options, begin(vertices, options, run_id=run_id)))
-
-
 def finish(agents: AgentRun) -> AgentResult:
     """Run to the end."""
     with agents:

@@ -9,14 +9,21 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.host.agents.options import make_options
-from gpu_pregel.host.agents.run import run_again
+from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.initial_state import initial_state
+from gpu_pregel.host.agents.options import RunOptions, make_options
+from gpu_pregel.host.agents.recovery import begin_state
+from gpu_pregel.host.agents.run import finish
 from gpu_pregel.host.agents.stored_options import describe_options
 
 
 def show_key(ctx: Any) -> None:
     ctx.value = ctx.key
     ctx.vote_to_halt()
+
+
+def run_again(vertices: list[Vertex], options: RunOptions, run_id: str | None) -> gp.agents.AgentResult:
+    return finish(AgentRun(options, begin_state(initial_state(vertices, options), options, run_id=run_id)))
 
 
 def test_checked_options_serve_for_runs_with_other_ids() -> None:
