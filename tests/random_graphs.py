@@ -325,13 +325,18 @@ def langgraph_of(data: GraphData, world: World) -> Any:
             defer=node.defer,
             retry_policy=retry if node.fails == "first" else None,
         )
+    _add_edges(builder, data, world)
+    return builder
+
+
+def _add_edges(builder: Any, data: GraphData, world: World) -> None:
+    """Add the edges, joins and routers to a graph of either package."""
     for source, target in data.edges:
         builder.add_edge(source, target)
     for sources, target in data.joins:
         builder.add_edge(list(sources), target)
     for router in data.routers:
         builder.add_conditional_edges(router.source, _named(router, world), _routes(router))
-    return builder
 
 
 def own_of(data: GraphData, world: World) -> workflows.StateGraph:
@@ -348,12 +353,7 @@ def own_of(data: GraphData, world: World) -> workflows.StateGraph:
             destinations=names,
             retry=retry if node.fails == "first" else None,
         )
-    for source, target in data.edges:
-        graph.add_edge(source, target)
-    for sources, target in data.joins:
-        graph.add_edge(list(sources), target)
-    for router in data.routers:
-        graph.add_conditional_edges(router.source, _named(router, world), _routes(router))
+    _add_edges(graph, data, world)
     return graph
 
 
