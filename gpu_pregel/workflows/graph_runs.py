@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.recovery import begin_from_store, begin_state
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.stored_options import describe_options
-from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Vertex, encode_vertex
+from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.master import ENDED
@@ -218,10 +218,7 @@ class GraphRuns:
         else:
             for name, value in update.items():
                 fold = graph.folds[name]
-                if fold.key.reducer is None and type(value) in IMMUTABLE_TYPES:
-                    aggregates[name] = packed_update(value)
-                else:
-                    aggregates[name] = encode(fold.take(fold.key.initial, value), name=name)
+                aggregates[name] = packed_update(fold.take(fold.key.initial, value)[0], name)
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])
