@@ -1,0 +1,7 @@
+"""Degrees of neighbours, mixing and reciprocity."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS: tuple[Function, ...] = ()

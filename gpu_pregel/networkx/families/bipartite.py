@@ -1,0 +1,7 @@
+"""Functions of bipartite graphs."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS: tuple[Function, ...] = ()

@@ -1,0 +1,7 @@
+"""Measures of a graph that follow from distances."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS: tuple[Function, ...] = ()

@@ -1,0 +1,7 @@
+"""Graphs made by rule or at random."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS: tuple[Function, ...] = ()

@@ -1,0 +1,7 @@
+"""Scores of pairs of nodes by common neighbours."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS: tuple[Function, ...] = ()

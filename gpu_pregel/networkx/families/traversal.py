@@ -1,0 +1,7 @@
+"""Breadth-first and depth-first search."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS: tuple[Function, ...] = ()

@@ -1,0 +1,7 @@
+"""Recognition of trees, forests and cycles; isolated nodes."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS: tuple[Function, ...] = ()

@@ -1,0 +1,75 @@
+"""The functions of NetworkX that this backend implements.
+
+NetworkX reads it when it is imported: this imports neither NumPy nor any function.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_pregel.networkx.families import (
+    assortativity,
+    bipartite,
+    centrality,
+    clustering,
+    coloring,
+    communities,
+    components,
+    cores,
+    cuts,
+    dags,
+    distances,
+    generators,
+    link_analysis,
+    link_prediction,
+    matching,
+    matrices,
+    shortest_paths,
+    spanning_trees,
+    traversal,
+    trees,
+    weighted_paths,
+)
+from gpu_pregel.networkx.function import Function
+
+_FAMILIES = (
+    assortativity,
+    bipartite,
+    centrality,
+    clustering,
+    coloring,
+    communities,
+    components,
+    cores,
+    cuts,
+    dags,
+    distances,
+    generators,
+    link_analysis,
+    link_prediction,
+    matching,
+    matrices,
+    shortest_paths,
+    spanning_trees,
+    traversal,
+    trees,
+    weighted_paths,
+)
+
+FUNCTIONS: dict[str, Function] = {function.name: function for family in _FAMILIES for function in family.FUNCTIONS}
+"""Each function by the name under which NetworkX dispatches it."""
+
+
+def backend_info() -> dict[str, Any]:
+    """Return what NetworkX asks of a backend when it is imported."""
+    return {
+        "backend_name": "gpu_pregel",
+        "project": "gpu_pregel",
+        "package": "gpu_pregel",
+        "url": "https://github.com/gpu-pregel/gpu_pregel",
+        "short_summary": "Compiled kernels on all processors, and on a GPU where there is one.",
+        "functions": {
+            function.name: {"additional_docs": function.note} if function.note else {}
+            for function in FUNCTIONS.values()
+        },
+    }
