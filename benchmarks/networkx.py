@@ -1,8 +1,8 @@
 """NetworkX beside the backend for NetworkX: a table of functions on three graphs, and the graphs that are handed over.
 
-Each function is called with ``backend="networkx"`` and with ``backend="gpu_pregel"``: for the first time on a graph, which
-includes its conversion, and again, from the cache. Results are read to the end. ``--hand-over`` measures instead, for
-every function, from which size of a graph on the backend is faster, and writes gpu_pregel/networkx/sizes.py.
+Each function is called with ``backend="networkx"`` and with ``backend="gpu_pregel"``: for the first time on a graph,
+which includes its conversion, and again, from the cache. Results are read to the end. ``--hand-over`` measures instead,
+for every function, from which size of a graph on the backend is faster, and writes gpu_pregel/networkx/sizes.py.
 """
 
 from __future__ import annotations

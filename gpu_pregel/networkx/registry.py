@@ -32,7 +32,7 @@ from gpu_pregel.networkx.families import (
 )
 from gpu_pregel.networkx.function import Function
 
-_FAMILIES = (
+FAMILIES = (
     assortativity,
     bipartite,
     centrality,
@@ -56,7 +56,7 @@ _FAMILIES = (
     weighted_paths,
 )
 
-FUNCTIONS: dict[str, Function] = {function.name: function for family in _FAMILIES for function in family.FUNCTIONS}
+FUNCTIONS: dict[str, Function] = {function.name: function for family in FAMILIES for function in family.FUNCTIONS}
 """Each function by the name under which NetworkX dispatches it."""
 
 

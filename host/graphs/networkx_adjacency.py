@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from contextlib import suppress
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +37,11 @@ def read_adjacency(graph: networkx.Graph, *, predecessors: bool = False) -> Adja
     nodes = list(graph)
     rows = _rows(graph, predecessors)
     degrees = np.fromiter(map(len, rows), INDPTR_DTYPE, len(rows))
-    neighbors = _numbers(nodes, chain.from_iterable(rows), int(degrees.sum()))
+    occurrences: list[Any] = []
+    for row in rows:
+        occurrences += row
+    neighbors = _numbers(nodes, occurrences)
+    del occurrences
     if graph.is_multigraph():
         copies = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, len(neighbors))
         owners = np.repeat(np.arange(len(nodes)), degrees)
@@ -73,17 +78,20 @@ def _rows(graph: networkx.Graph, predecessors: bool) -> list[dict[Any, Any]]:
     return [dict(adjacency[u]) for u in graph]
 
 
-def _numbers(nodes: list[Any], occurrences: Iterable[Any], count: int) -> Array:
-    """Return the number of the node at each of ``count`` occurrences."""
+def _numbers(nodes: list[Any], occurrences: list[Any]) -> Array:
+    """Return the number of the node at each occurrence."""
     n = len(nodes)
     if set(map(type, nodes)) == {int}:
         low, high = min(nodes), max(nodes)
-        if low == 0 and high == n - 1 and nodes == list(range(n)):
-            return np.fromiter(occurrences, INDEX_DTYPE, count)
-        if high - low < _TABLE_FACTOR * n and low > -(1 << 62) and high < 1 << 62:
-            table = np.empty(high - low + 1, INDEX_DTYPE)
-            table[np.array(nodes, np.int64) - low] = np.arange(n, dtype=INDEX_DTYPE)
-            numbers: Array = table[np.fromiter(occurrences, np.int64, count) - low]
-            return numbers
+        is_identity = low == 0 and high == n - 1 and nodes == list(range(n))
+        if is_identity or (high - low < _TABLE_FACTOR * n and low > -(1 << 62) and high < 1 << 62):
+            # An occurrence may be 1.0 or True where the node is 1: an array refuses the former.
+            with suppress(TypeError):
+                if is_identity:
+                    return np.frombuffer(array("I", occurrences), INDEX_DTYPE)
+                table = np.empty(high - low + 1, INDEX_DTYPE)
+                table[np.array(nodes, np.int64) - low] = np.arange(n, dtype=INDEX_DTYPE)
+                numbers: Array = table[np.frombuffer(array("q", occurrences), np.int64) - low]
+                return numbers
     number = dict(zip(nodes, range(n), strict=True))
-    return np.fromiter(map(number.__getitem__, occurrences), INDEX_DTYPE, count)
+    return np.fromiter(map(number.__getitem__, occurrences), INDEX_DTYPE, len(occurrences))
