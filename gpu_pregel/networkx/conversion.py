@@ -62,11 +62,43 @@ def convert_to_nx(value: Any, **_: Any) -> Any:
         (True, False): networkx.DiGraph,
         (True, True): networkx.MultiDiGraph,
     }
-    topology = value.topology
     result = kinds[value.is_directed(), value.is_multigraph()](**value.graph)
-    result.add_nodes_from(zip(topology.nodes, map(dict, value.node_data()), strict=True))
-    nodes = topology.nodes
-    edges = zip(topology.sources.tolist(), topology.neighbors.tolist(), value.edge_data(), strict=True)
-    # An undirected edge is stored in both directions.
-    result.add_edges_from((nodes[u], nodes[v], data) for u, v, data in edges if value.is_directed() or u <= v)
+    result.add_nodes_from(zip(value.topology.nodes, map(dict, value.node_data()), strict=True))
+    rows = _rows(value)
+    result._adj.update(rows)
+    if value.is_directed():
+        result._pred.update(_in_rows(value.topology, rows))
     return result
+
+
+def _rows(graph: BackendGraph) -> dict[Any, dict[Any, Any]]:
+    """Return the neighbours of each node in order, with a copy of the attributes of each edge, or of parallel ones."""
+    topology = graph.topology
+    nodes, ends = topology.nodes, topology.indptr.tolist()
+    neighbors, data = topology.neighbors.tolist(), graph.edge_data()
+    rows: dict[Any, dict[Any, Any]] = {}
+    for u, node in enumerate(nodes):
+        row: dict[Any, Any] = {}
+        for e in range(ends[u], ends[u + 1]):
+            v = neighbors[e]
+            other = nodes[v]
+            if not topology.directed and v < u:
+                # Both directions of an edge share the attributes.
+                row[other] = rows[other][node]
+            elif topology.multigraph:
+                parallel = row.setdefault(other, {})
+                parallel[len(parallel)] = dict(data[e])
+            else:
+                row[other] = dict(data[e])
+        rows[node] = row
+    return rows
+
+
+def _in_rows(topology: Topology, rows: dict[Any, dict[Any, Any]]) -> dict[Any, dict[Any, Any]]:
+    """Return the in-edges of each node in order, which share the attributes of the out-edges."""
+    nodes = topology.nodes
+    indptr, sources = (part.tolist() for part in topology.predecessors)
+    return {
+        node: {nodes[u]: rows[nodes[u]][node] for u in sources[indptr[v] : indptr[v + 1]]}
+        for v, node in enumerate(nodes)
+    }

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 class BackendGraph:
     """A graph of this package for the functions of NetworkX: no dicts are built, and nothing is converted.
 
-    Functions that this backend does not implement get a NetworkX graph, unless ``nx.config.fallback_to_nx`` is False.
+    Functions that this backend does not implement get a NetworkX graph if ``nx.config.fallback_to_nx`` is True.
 
     Parameters
     ----------
