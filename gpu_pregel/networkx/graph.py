@@ -154,5 +154,5 @@ class BackendGraph:
 
     def nodes_at(self, vertices: npt.NDArray[Any]) -> list[Any]:
         """Return the nodes of vertices."""
-        nodes = self.topology.nodes
-        return [nodes[v] for v in vertices.tolist()]
+        found: list[Any] = self.topology.node_array[vertices].tolist()
+        return found

@@ -71,6 +71,11 @@ class Topology:
         return dict(zip(self.nodes, range(self.n), strict=True))
 
     @cached_property
+    def node_array(self) -> Array:
+        """object[n]: the nodes, for looking up many."""
+        return np.fromiter(self.nodes, object, self.n)
+
+    @cached_property
     def sources(self) -> Array:
         """uint32[m]: the source of each stored edge."""
         return np.repeat(np.arange(self.n, dtype=np.uint32), np.diff(self.indptr))
