@@ -232,7 +232,8 @@ def _quiet() -> Iterator[None]:
 
 def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others: Side) -> Iterator[tuple[Any, ...]]:
     """Call all sides, of which the first is LangGraph's, at random; yield each call with the outcomes."""
-    name, outcome, starts, sides = "", None, chance.randint(1, 3), (first, *others)
+    starts, sides = chance.randint(1, 3), (first, *others)
+    outcome: Outcome | None = None
     may_be_whole = chance.random() < 0.5
     updatable = _updatable(data)
     for _ in range(_MAX_CALLS):
