@@ -21,6 +21,7 @@ from tests.random_graphs import FailureError, GraphData, World, graph_of, langgr
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 _MAX_CALLS = 40
+_WAYS = ("native", "imported")
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def _sorted(update: Any) -> Any:
     return sorted(update.items()) if isinstance(update, dict) else update
 
 
-def disagreements(seed: int, ways: Sequence[str] = ("native", "imported"), **options: Any) -> list[str]:
+def disagreements(seed: int, ways: Sequence[str] = _WAYS, **options: Any) -> list[str]:
     """Run a random graph and random calls on all sides; return what differs."""
     chance = random.Random(seed)
     data = graph_of(chance)
@@ -291,10 +292,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=300, help="number of graphs (default 300)")
     parser.add_argument("--workers", type=int, default=0, help="worker processes (default 0)")
     parser.add_argument("--threads", type=int, help="threads, if there are no workers")
+    parser.add_argument("--way", choices=_WAYS, help="only graphs built in this way (default both)")
     options = parser.parse_args(arguments)
-    different = 0
+    different, ways = 0, _WAYS if options.way is None else (options.way,)
     for seed in range(options.first, options.first + options.count):
-        found = disagreements(seed, workers=options.workers, threads=options.threads)
+        found = disagreements(seed, ways, workers=options.workers, threads=options.threads)
         if found:
             different += 1
             print("\n  ".join(found), flush=True)
