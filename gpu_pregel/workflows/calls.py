@@ -105,7 +105,10 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
             raise ArgumentError("a command to the parent graph can only be returned by a node of a subgraph")
         if given.resume is not None or not starts:
             if starts:
-                raise ArgumentError("Command(resume=...) answers a question: call update_state for update and goto")
+                raise ArgumentError(
+                    "Command(resume=...) answers a question, without update and goto: let the node that asks return "
+                    "them, or call update_state, which drops the question"
+                )
             return (given.resume,), None
         for target in targets:
             name = target.node if isinstance(target, Send) else target
