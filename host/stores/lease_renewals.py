@@ -40,8 +40,9 @@ class LeaseRenewals:
     def _forget(self) -> None:
         """Begin without leases and thread, also in a forked process, whose parent has them."""
         self._leases: set[Renewable] = set()
-        self._lock = threading.Lock()
-        """Held to add a lease or to decide that the thread ends; the garbage collector may remove some meanwhile."""
+        self._lock = threading.RLock()
+        """Held to add a lease or to decide that the thread ends. Meanwhile a signal handler may begin a run, and the
+        garbage collector remove leases."""
         self._thread: threading.Thread | None = None
         self._wakes_at = math.inf
         self._has_earlier = threading.Event()

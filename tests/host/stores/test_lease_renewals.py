@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -76,11 +77,18 @@ def test_many_leases_have_one_thread(hold: Hold) -> None:
     assert threading.active_count() <= before
 
 
-def test_a_lease_that_is_due_before_the_others_is_renewed(hold: Hold) -> None:
-    store = Renewed()
+def test_a_lease_that_is_due_before_the_others_is_renewed(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_renewals, "_IDLE_SECONDS", LONG)
+    renewals, store = lease_renewals.LeaseRenewals(), Renewed()
+    monkeypatch.setattr(leases, "_RENEWALS", renewals)
     hold(Renewed(), LONG)
-    hold(store)
+    while renewals._wakes_at == math.inf:  # its thread has to wait for it already
+        time.sleep(0.001)
+    short = hold(store)
     assert store.is_renewed()
+    short.release()
+    renewals._leases.clear()
+    renewals._has_earlier.set()  # ends the thread
 
 
 def test_a_store_that_does_not_respond_delays_no_other_lease(hold: Hold) -> None:
