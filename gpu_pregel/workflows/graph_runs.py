@@ -25,7 +25,7 @@ from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
-from gpu_pregel.workflows.key_folds import EMPTY, FirstUpdate, packed_update, unpacked_value
+from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
 from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
@@ -303,7 +303,7 @@ class GraphRuns:
 
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:
         """Return the values of the keys of a schema that have one."""
-        return {name: unpacked_value(data) for name in schema.keys if (data := aggregates[name]) != EMPTY}
+        return self._runner.state.read(aggregates, schema.keys)
 
 
 def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:

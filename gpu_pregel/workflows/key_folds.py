@@ -17,6 +17,7 @@ from gpu_pregel.workflows.tasks import writer_order
 
 _START = encode((None,))[:-1]
 """The bytes with which a tuple of one value begins, before those of the value; the version is the first of them."""
+_VERSION, _LENGTH = _START[:1], len(_START)
 EMPTY = encode(())
 
 
@@ -27,7 +28,7 @@ def packed_update(update: Any, name: str = "value") -> bytes:
 
 def unpacked_value(aggregate: bytes) -> Any:
     """Return the value in an encoded aggregate that is not ``EMPTY``, in half the time."""
-    return decode(_START[:1] + aggregate[len(_START) :]) if aggregate.startswith(_START) else decode(aggregate)[0]
+    return decode(_VERSION + aggregate[_LENGTH:]) if aggregate.startswith(_START) else decode(aggregate)[0]
 
 
 class KeyFold(SuperstepFold):
