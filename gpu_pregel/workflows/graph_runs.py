@@ -218,7 +218,7 @@ class GraphRuns:
         else:
             for name, value in update.items():
                 fold = graph.folds[name]
-                aggregates[name] = packed_update(fold.take(fold.key.initial, value)[0], name)
+                aggregates[name] = packed_update(fold.take_input(fold.key.initial, value)[0], name)
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])

@@ -112,6 +112,12 @@ def test_what_nodes_return_means_what_it_means_in_langgraph(output: Any, expecte
     assert from_langgraph(builder).compile().invoke({"log": []}) == theirs
 
 
+def test_a_node_may_have_the_name_of_a_key() -> None:
+    builder = StateGraph(State).add_node("x", lambda state: {"x": 3}).add_edge(START, "x")
+    theirs = builder.compile().invoke({"log": []})
+    assert from_langgraph(builder).compile().invoke({"log": []}) == theirs == {"log": [], "x": 3}
+
+
 def test_a_router_reads_its_own_state_and_sends() -> None:
     def first(state: State) -> Any:
         return {"secret": 7, "x": 1}

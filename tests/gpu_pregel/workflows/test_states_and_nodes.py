@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import (
+    AgentError,
     AgentsFailedError,
     ArgumentError,
     ArgumentTypeError,
@@ -254,6 +255,28 @@ def test_the_limit_of_supersteps(config: Any, supersteps: int) -> None:
 def test_a_limit_that_is_just_reached_is_no_error(length: int, limit: int) -> None:
     nodes = [f"n{number}" for number in range(length)]
     assert chain(*nodes).compile().invoke({}, {"recursion_limit": limit}) == {"log": nodes}
+
+
+@pytest.mark.parametrize("carry", ["shared", "messages"])
+def test_a_node_may_have_the_name_of_a_key(carry: Any) -> None:
+    found = StateGraph(State).add_node("log", log("a")).add_node("x", lambda state: {"x": 3})
+    app = found.add_edge(START, "log").add_edge("log", "x").add_edge("x", END).compile(carry=carry)
+    assert app.invoke({}) == {"log": ["a"], "x": 3}
+
+
+def fail(old: Any, new: Any) -> Any:
+    raise ZeroDivisionError("no reducer")
+
+
+class Failing(TypedDict):
+    total: Annotated[int, fail]
+
+
+@pytest.mark.parametrize("carry", ["shared", "messages"])
+def test_a_reducer_that_fails_for_the_input_is_named(carry: Any) -> None:
+    app = StateGraph(Failing).add_node("a", lambda state: None).add_edge(START, "a").add_edge("a", END)
+    with pytest.raises(AgentError, match=r"the input: the reducer of key 'total' failed: ZeroDivisionError: no red"):
+        app.compile(carry=carry).invoke({"total": 1})
 
 
 REFUSED_CALLS: dict[str, tuple[Any, Any, type[GpuPregelError], str]] = {
