@@ -55,3 +55,14 @@ def test_there_is_no_note_where_no_frame_is_the_users() -> None:
     error = failed(("unsent", ""))
     assert error.result.failed["unsent"].users_traceback == ""
     assert not hasattr(error, "__notes__")
+
+
+def test_the_text_of_a_run_within_a_vertex_has_no_tracebacks_but_its_traceback_has() -> None:
+    def nested(ctx: Any) -> None:
+        gp.agents.run([gp.agents.Vertex("inner", "x")], compute, retry=gp.agents.RetryPolicy(attempts=1))
+
+    with pytest.raises(AgentsFailedError) as info:
+        gp.agents.run([gp.agents.Vertex("outer")], nested, retry=gp.agents.RetryPolicy(attempts=1))
+    failure = info.value.result.failed["outer"]
+    assert failure.text.endswith("vertex 'inner': LookupError: no tool x")
+    assert "in call_tool" in failure.users_traceback
