@@ -23,8 +23,8 @@ def from_langgraph(builder: Any, *, store: Any = None) -> StateGraph:
 
     Nodes are called as LangGraph calls them: with ``config``, ``runtime``, ``writer`` and ``store`` if they have such
     parameters. They may return LangGraph's ``Command`` and ``Send``, and call ``langgraph.types.interrupt`` and
-    ``get_stream_writer``. ``runtime.context`` is ``config["configurable"]["context"]``. Compiled graphs that are
-    nodes are taken over, too.
+    ``get_stream_writer``. What LangChain's models stream in them comes in the stream mode "messages".
+    ``runtime.context`` is ``config["configurable"]["context"]``. Compiled graphs that are nodes are taken over, too.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.cache_policy import CachePolicy
 from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.langgraph_types import adapt_langgraph_types
-from gpu_pregel.workflows.node_context import NodeContext
+from gpu_pregel.workflows.node_context import MESSAGES, NodeContext
 
 adapt_langgraph_types()  # in workers, too
 
@@ -102,7 +102,12 @@ class LangGraphFunction:
             keys.CONFIG_KEY_RUNTIME: self._runtime(context),
         }
         metadata = {**self.metadata, "langgraph_node": context.node, "langgraph_step": context.superstep}
-        return {"configurable": configurable, "metadata": metadata, "tags": [], "run_name": self.name}
+        config = {"configurable": configurable, "metadata": metadata, "tags": [], "run_name": self.name}
+        if MESSAGES in context._modes:
+            from gpu_pregel.workflows.langgraph_tokens import TokenHandler
+
+            config["callbacks"] = [TokenHandler(context.emit)]
+        return config
 
     def _runtime(self, context: NodeContext) -> Any:
         given = context.config.get("context")
