@@ -115,7 +115,10 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
                 raise ArgumentError(f"goto names {name!r}, which is no node: {', '.join(map(repr, graph.nodes))}")
         goto = [one if isinstance(one, str) else (one.node, one.arg) for one in targets]
         update, keys = given.update or {}, graph.keys
-    return (), (INPUT, dict(writes_of(update, keys, "the input")), goto)
+    writes = writes_of(update, keys, "the input")
+    if not isinstance(given, Command):
+        graph.input.check_values(writes, "the input")
+    return (), (INPUT, dict(writes), goto)
 
 
 def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:

@@ -68,9 +68,32 @@ class Schema:
             return True
         return name in (self.cls.model_fields if self._is_model else self.cls.__dataclass_fields__)
 
+    def check_values(self, writes: Writes, source: str) -> None:
+        """Refuse values that fields of a pydantic model do not take.
+
+        An update of a key with a reducer may be of another type than the field.
+        """
+        for name, value in writes if self._is_model else ():
+            if self.keys[name].reducer is None and (problem := _problem(self.cls, name, value)):
+                raise ArgumentError(f"{source} gives key {name!r} {value!r:.80}: {problem}")
+
     def make(self, values: dict[str, Any]) -> Any:
         """Return a state with these values of this class's keys."""
         return values if self.is_dict else self.cls(**values)
+
+
+def _problem(model: Any, name: str, value: Any) -> str:
+    """Return why a field of a pydantic model does not take a value; empty if it does."""
+    from pydantic import ValidationError
+
+    try:
+        model.__pydantic_validator__.validate_assignment(model.model_construct(), name, value)
+    except ValidationError as error:
+        found = [one["msg"] for one in error.errors() if one["loc"][:1] == (name,) and "frozen" not in one["type"]]
+        return "; ".join(found)
+    except Exception:  # of a validator of the whole model, which has no other fields yet
+        return ""
+    return ""
 
 
 def _is_typed_dict(cls: Any) -> bool:

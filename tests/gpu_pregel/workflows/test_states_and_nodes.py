@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Self, TypedDict
 
 import pytest
 
@@ -24,7 +24,7 @@ from tests.packages import needs
 
 needs("pydantic", "test")
 
-from pydantic import BaseModel  # noqa: E402
+from pydantic import BaseModel, Field, model_validator  # noqa: E402
 
 # States of all kinds.
 
@@ -33,6 +33,10 @@ from pydantic import BaseModel  # noqa: E402
 class DataState:
     log: Annotated[list[str], append] = dataclasses.field(default_factory=list)
     x: int = 5
+
+
+class Hidden:
+    """A type that pydantic does not know."""
 
 
 class ModelState(BaseModel):
@@ -63,10 +67,10 @@ def test_states_that_are_objects(cls: Any) -> None:
     assert found.compile().invoke(cls(x=7)) == {"log": ["x is 7", "x is 6"], "x": 6}
 
 
-def test_a_model_checks_its_input() -> None:
-    found = StateGraph(ModelState).add_node("a", lambda state: None).add_edge(START, "a")
-    with pytest.raises(AgentsFailedError, match="node 'a': ValidationError"):
-        found.compile().invoke({"x": "no number"})
+def test_a_model_checks_what_a_node_gets() -> None:
+    found = StateGraph(ModelState).add_node("a", lambda state: {"x": "no number"}).add_node("b", lambda state: None)
+    with pytest.raises(AgentsFailedError, match="node 'b': ValidationError"):
+        found.add_edge(START, "a").add_edge("a", "b").compile().invoke({})
 
 
 def test_keys_with_and_without_reducers_and_values() -> None:
@@ -277,6 +281,41 @@ def test_a_reducer_that_fails_for_the_input_is_named(carry: Any) -> None:
     app = StateGraph(Failing).add_node("a", lambda state: None).add_edge(START, "a").add_edge("a", END)
     with pytest.raises(AgentError, match=r"the input: the reducer of key 'total' failed: ZeroDivisionError: no red"):
         app.compile(carry=carry).invoke({"total": 1})
+
+
+class Bounded(BaseModel, frozen=True, arbitrary_types_allowed=True):
+    count: int = Field(default=0, ge=0)
+    names: Annotated[list[str], append] = []
+    other: Hidden = Hidden()
+    required: str
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        assert self.required != "never", "a validator of the whole model"
+        return self
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"count": "many"}, "the input gives key 'count' 'many': Input should be a valid integer"),
+        ({"count": -1, "required": "a"}, "the input gives key 'count' -1: Input should be greater than or equal to 0"),
+        ({"other": 3}, "the input gives key 'other' 3: Input should be an instance of Hidden"),
+    ],
+)
+def test_an_input_that_a_model_does_not_take_is_refused_before_any_work(given: Any, problem: str) -> None:
+    store = gp.MemoryStore()
+    app = StateGraph(Bounded).add_node("a", lambda state: None).add_edge(START, "a").compile(store=store)
+    with pytest.raises(ArgumentError, match=problem):
+        app.invoke(given, {"configurable": {"thread_id": "t"}})
+    assert store.runs() == []
+
+
+def test_an_input_may_be_of_other_types_that_a_model_converts_or_a_reducer_takes() -> None:
+    seen: list[Any] = []
+    app = StateGraph(Bounded).add_node("a", seen.append).add_edge(START, "a").compile()
+    app.invoke({"count": "7", "names": "Ada", "required": "x"})
+    assert (seen[0].count, seen[0].names) == (7, ["Ada"])
 
 
 REFUSED_CALLS: dict[str, tuple[Any, Any, type[GpuPregelError], str]] = {
