@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, ClaimedError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.breakpoints import Breakpoints
@@ -116,7 +118,10 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
                 raise ArgumentError(f"goto names {name!r}, which is no node: {', '.join(map(repr, graph.nodes))}")
         goto = [one if isinstance(one, str) else (one.node, one.arg) for one in targets]
         update, keys = given.update or {}, graph.keys
-    return (), (INPUT, dict(writes_of(update, keys, "the input")), goto)
+    writes = writes_of(update, keys, "the input")
+    if not isinstance(given, Command):
+        graph.input.check_values(writes, "the input")
+    return (), (INPUT, dict(writes), goto)
 
 
 def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
@@ -153,4 +158,21 @@ async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: 
         runs.pause(agents)
         return runs.conclude(agents, config)
 
-    return await AsyncDriver(runs.base).run(start, True, conclude, stops if runs.has_breakpoints else None)
+    reaches = stops if runs.has_breakpoints else None
+    try:
+        return await AsyncDriver(runs.base).run(start, True, conclude, reaches)
+    except ClaimedError:
+        if breakpoints:
+            raise
+    # A stream that was left by break keeps its run until the event loop has closed it.
+    if closing := list(closing_streams()):
+        await asyncio.wait(closing)
+    return await AsyncDriver(runs.base).run(start, True, conclude, reaches)
+
+
+_CLOSING: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[asyncio.Task[Any]]] = WeakKeyDictionary()
+
+
+def closing_streams() -> WeakSet[asyncio.Task[Any]]:
+    """Return the runs of streams of the running event loop that were closed before their end."""
+    return _CLOSING.setdefault(asyncio.get_running_loop(), WeakSet())

@@ -24,7 +24,7 @@ from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
-from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
+from gpu_pregel.workflows.graph_spec import BUSY, LIMIT, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
@@ -173,10 +173,12 @@ class GraphRuns:
         """
         options = self.base.copy()
         configurable = {} if config is None else configurable_of(config)
+        options.max_supersteps = begun + self.limit(config)
+        if self.graph.needs_limit:
+            configurable[LIMIT] = options.max_supersteps
         if configurable or modes:
             options.compute = self._runner.with_config(configurable, modes)
             options.functions_by_name = {"compute": options.compute}
-        options.max_supersteps = begun + self.limit(config)
         if self.options.record and self.options.store is not None:
             observers = [*observers, Timeline(self.options.store)]
         options.observer = options.observers = list(observers)
@@ -218,7 +220,7 @@ class GraphRuns:
         else:
             for name, value in update.items():
                 fold = graph.folds[name]
-                aggregates[name] = packed_update(fold.take(fold.key.initial, value)[0], name)
+                aggregates[name] = packed_update(fold.take_input(fold.key.initial, value)[0], name)
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])

@@ -66,6 +66,13 @@ class KeyFold(SuperstepFold):
         error = conflict(self.key.name, [decode(vertex) for vertex, _ in contributions])
         raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error))
 
+    def take_input(self, before: tuple[Any, ...], update: Any) -> tuple[Any, ...]:
+        """Return the aggregate after an update by the caller."""
+        try:
+            return self.take(before, update)
+        except Exception as error:
+            raise AgentError(f"the input: {reducer_failure(self.key.name, error)}") from error
+
     def take(self, before: tuple[Any, ...], update: Any) -> tuple[Any, ...]:
         """Return the aggregate after one update."""
         reducer = self.key.reducer

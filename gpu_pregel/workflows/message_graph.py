@@ -163,7 +163,7 @@ class MessageRuns(GraphRuns):
         """Return the state that the start sends on: the input, applied to what keys are at first."""
         state = {name: fold.key.initial[0] for name, fold in self.graph.folds.items() if fold.key.initial}
         for name, value in update.items():
-            state[name] = self.graph.folds[name].take((state[name],) if name in state else (), value)[0]
+            state[name] = self.graph.folds[name].take_input((state[name],) if name in state else (), value)[0]
         return state
 
     def has_start(self, message: Any) -> bool:  # noqa: ARG002
