@@ -190,8 +190,8 @@ class GraphRuns:
 
     # Start and go on.
 
-    def check_input(self, message: Any, thread: StoredThread) -> None:
-        """Refuse an input that a thread cannot take."""
+    def check_input(self, thread: StoredThread) -> None:
+        """Refuse an input that a thread which has begun cannot take."""
 
     def start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
         """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
@@ -228,12 +228,12 @@ class GraphRuns:
         """Whether a run begins with a superstep of the start, as the caller or a router chooses the first nodes."""
         return bool(message[2]) or START in self.graph.branches
 
-    def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
-        """Take up a run in the store."""
+    def reopen(self, row: RunRow, options: RunOptions, *, since: RunRow | None = None) -> AgentRun:
+        """Take up a run in the store; ``since`` as in :func:`begin_from_store`."""
         assert options.store is not None
         options.override = STORED  # the graph may have been mended since, and its keys be others
         with claims_explained():
-            recovered = begin_from_store(options.store, row.id, options, takeover=False)
+            recovered = begin_from_store(options.store, row.id, options, takeover=False, since=since)
         return AgentRun(options, recovered)
 
     def continue_held(self, agents: AgentRun) -> None:

@@ -32,9 +32,13 @@ from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.rows import RunRow
+    from gpu_pregel.host.stores.rows import Claim, RunRow
     from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
+
+
+class RunChangedError(Exception):
+    """Another program may have changed a run since its row was read: read it again."""
 
 
 @dataclass
@@ -164,9 +168,18 @@ def _check_limit(where: str, recovered: RecoveredRun, options: RunOptions) -> No
 
 
 def begin_from_store(
-    store: Store, run_id: str, options: RunOptions, *, takeover: bool, kind: RunKind = AGENTS
+    store: Store,
+    run_id: str,
+    options: RunOptions,
+    *,
+    takeover: bool,
+    kind: RunKind = AGENTS,
+    since: RunRow | None = None,
 ) -> RecoveredRun:
-    """Claim a run in a store and read it."""
+    """Claim a run in a store and read it.
+
+    Raises ``RunChangedError`` unless the run is as it was when the row ``since`` was read.
+    """
     found = store.run(run_id).kind
     if found != kind.name:
         raise ArgumentError(f"run {run_id!r} has {found} vertices: resume it with gp.run")
@@ -174,6 +187,8 @@ def begin_from_store(
         store, run_id, lease_seconds=options.lease_seconds, durability=options.durability, takeover=takeover
     )
     try:
+        if since is not None:
+            check_unchanged(claim, since)
         result, where = read_run(store, run_id), f"{store.name}, run {run_id!r}"
         _check_limit(where, result, options)
         stored = result.state.options
@@ -198,6 +213,15 @@ def begin_from_store(
             result.journal.close()
             raise
     return result
+
+
+def check_unchanged(claim: Claim, since: RunRow) -> None:
+    """Raise ``RunChangedError`` if another program may have written to a run between its row and this claim.
+
+    It had to claim the run, before or after the row was read, and a claim that has not been released has a lease.
+    """
+    if since.lease != 0 or claim.epoch != since.epoch + 1:
+        raise RunChangedError
 
 
 def read_run(store: Store, run_id: str, superstep: int | None = None) -> RecoveredRun:
