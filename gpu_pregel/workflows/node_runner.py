@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.stores.store import Store
 
-THREADS = 32
-"""Maximum number of ordinary functions that run side by side."""
-
 
 class Call(NamedTuple):
     """A call of a user's function, which a runner makes for a task."""
@@ -315,7 +312,7 @@ class NodeRunner:
         """Return where the conditional edges of a node lead."""
         found: list[Target] = []
         for router in self._graph.branches[name]:
-            state = self._fresh(context, writes, router.schema or self._graph.schema)
+            state = self._fresh(context, name, writes, router.schema or self._graph.schema)
             arguments = (state, CURRENT.get()) if router.takes_context else (state,)
             try:
                 result = yield Call(router.function, arguments, router.is_async)
@@ -324,12 +321,14 @@ class NodeRunner:
             found += destinations(self._graph, name, router, result)
         return found
 
-    def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
-        """Return the state with the updates of the task itself, for its routers."""
+    def _fresh(self, context: Context, name: str, writes: Writes, schema: Schema) -> Any:
+        """Return the state with copies of the updates of the task itself, for one of its routers."""
         graph = self._graph
         values = {key: context.aggregated(key) for key in schema.keys}
         for key, update in writes:
             if key in values:
+                if type(update) not in IMMUTABLE_TYPES:  # a router or a reducer may change it
+                    update = decode(encode(update, name=f"the update of key {key!r} by node {name!r}"))
                 try:
                     values[key] = graph.folds[key].take(values[key], update)
                 except Exception as error:

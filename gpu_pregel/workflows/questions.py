@@ -13,6 +13,7 @@ from gpu_pregel.workflows.commands import Interrupt
 from gpu_pregel.workflows.tasks import node_of
 
 _NESTED = "__nested__"
+"""The first item of a payload that has the open questions of a graph that is a node."""
 _ID = re.compile(r"(?s)\d+:.+:\d+")
 """The id of a question."""
 
@@ -34,6 +35,11 @@ class OpenQuestion(NamedTuple):
     interrupt: Interrupt
 
 
+def is_nested(payload: Any) -> bool:
+    """Whether a payload has the open questions of a graph that is a node."""
+    return isinstance(payload, tuple) and bool(payload) and isinstance(payload[0], str) and payload[0] == _NESTED
+
+
 def pack_nested(questions: Iterable[OpenQuestion]) -> Any:
     """Return the open questions of a nested run as one payload."""
     return (_NESTED, [(one.interrupt.id, one.interrupt.node, one.interrupt.value) for one in questions])
@@ -45,7 +51,7 @@ def open_questions(ledger: Ledger | None) -> list[OpenQuestion]:
     for encoded, payload in ({} if ledger is None else ledger.interrupts()).items():
         assert ledger is not None
         vertex, asked = decode(encoded), decode(payload)
-        if isinstance(asked, tuple) and asked[:1] == (_NESTED,):
+        if is_nested(asked):
             for nested, node, value in asked[1]:
                 name = f"{ledger.step}:{vertex}|{nested}"
                 found.append(OpenQuestion(vertex, nested, Interrupt(value, name, f"{node_of(vertex)}|{node}")))
