@@ -224,20 +224,23 @@ def check_unchanged(claim: Claim, since: RunRow) -> None:
         raise RunChangedError
 
 
-def read_run(store: Store, run_id: str, superstep: int | None = None) -> RecoveredRun:
+def read_run(
+    store: Store, run_id: str, superstep: int | None = None, keep: Callable[[int, State], object] | None = None
+) -> RecoveredRun:
     """Read a run of agents after a superstep from a store; its rows are those of the commits since the base.
 
-    It is read again if the run changed in the meantime.
+    It is read again if the run changed in the meantime. ``keep`` is called with each superstep since the base and the
+    state after it, which it must copy.
     """
     with relaxed_gc(beside_users_code=False):
         saved = store.load(run_id, superstep)
         try:
-            return _read(store, saved)
+            return _read(store, saved, keep)
         except StoreError:
             again = store.load(run_id, superstep)
             if again.run == saved.run:
                 raise
-            return _read(store, again)
+            return _read(store, again, keep)
 
 
 def read_held(store: Store, run_id: str) -> Ledger:
@@ -304,7 +307,7 @@ def _receive(begun: BegunSuperstep, state: State) -> None:
         segment.receive(state)
 
 
-def _read(store: Store, saved: SavedRun) -> RecoveredRun:
+def _read(store: Store, saved: SavedRun, keep: Callable[[int, State], object] | None = None) -> RecoveredRun:
     run = saved.run
     check_readable(store, run)
 
@@ -314,6 +317,8 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     status = run.status if saved.step == run.head else "running"
     result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status, base_size=len(base))
     result.blobs = {name: bytearray(saved.blob(name)) for name in saved.blobs}
+    if keep is not None:
+        keep(saved.base_step, state)
     last: SavedSuperstep | None = None
     carried: list[Segment] = []
     begun_at: int | None = None
@@ -335,6 +340,10 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
             reading(last.step, partial(last.deliver, state))
         reading(commit.step, partial(read.apply, state))
         last = read
+        if keep is not None:
+            reading(commit.step, partial(read.deliver, state))
+            keep(commit.step, state)
+            last = None
     if last is not None:
         reading(last.step, partial(last.deliver, state))
     held = carried + reading(saved.step + 1, partial(_held_segments, saved), saved.held())
