@@ -13,6 +13,7 @@ from gpu_pregel.errors import ArgumentTypeError, ModelError
 from gpu_pregel.workflows.function_threads import wait_for_function
 from gpu_pregel.workflows.messages import Message, check_message
 from gpu_pregel.workflows.tools import is_async
+from gpu_pregel.workflows.well_formed_text import well_formed
 
 Emit = Callable[[str], object]
 
@@ -100,13 +101,14 @@ class _Collected:
         elif piece:
             self._texts.append(piece)
             if self._emit is not None:
-                self._emit(piece)
+                self._emit(well_formed(piece))
 
     def message(self) -> Message:
         return _check_answer("".join(self._texts) if self._message is None else self._message)
 
 
 def _check_answer(answer: Any) -> Message:
+    answer = well_formed(answer)
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     try:

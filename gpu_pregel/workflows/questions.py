@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import ArgumentError
@@ -14,6 +15,7 @@ from gpu_pregel.workflows.tasks import node_of
 
 _NESTED = "__nested__"
 """The first item of a payload that has the open questions of a graph that is a node."""
+_SHOWN = 20
 _ID = re.compile(r"(?s)\d+:.+:\d+")
 """The id of a question."""
 
@@ -70,13 +72,12 @@ def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any
         given = answer
     elif isinstance(answer, dict) and answer and all(isinstance(one, str) and _ID.fullmatch(one) for one in answer):
         wrong = next(one for one in answer if one not in by_id)
-        raise ArgumentError(f"no question {wrong!r} is open; open questions: {', '.join(map(repr, by_id))}")
+        raise ArgumentError(f"no question {wrong!r} is open; open questions: {_listed(by_id)}")
     elif len(questions) == 1:
         given = {questions[0].interrupt.id: answer}
     else:
         raise ArgumentError(
-            f"several questions are open: pass Command(resume={{id: answer}}) with some of the ids "
-            f"{', '.join(map(repr, by_id))}"
+            f"several questions are open: pass Command(resume={{id: answer}}) with some of the ids {_listed(by_id)}"
         )
     answers: dict[str, Any] = {}
     for name, one in given.items():
@@ -87,3 +88,9 @@ def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any
         else:
             answers.setdefault(question.vertex, {})[question.nested] = one
     return answers
+
+
+def _listed(ids: Collection[str]) -> str:
+    """Return ids as text, the first ones of many."""
+    shown = ", ".join(map(repr, islice(ids, _SHOWN)))
+    return shown if len(ids) <= _SHOWN else f"{shown} and {len(ids) - _SHOWN:,} more"
