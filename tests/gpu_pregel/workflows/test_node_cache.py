@@ -146,3 +146,15 @@ def test_bad_policies() -> None:
         CachePolicy(seconds=-1)
     with pytest.raises(ArgumentTypeError, match="cache of node 'a' must be a CachePolicy"):
         single(lambda state: None, cache=3)
+
+
+@pytest.mark.parametrize("damage", [b"", b"rubbish", b"\x01", node_cache.encode((None, 5)), node_cache.encode(7)])
+def test_outputs_that_cannot_be_read_are_computed_again(damage: bytes) -> None:
+    kept: dict[str, bytes] = {}
+    app, count = counted(cache=kept)
+    app.invoke({"x": 1})
+    (name,) = kept
+    for data in (damage, kept[name]):
+        kept[name] = data
+        assert app.invoke({"x": 1})["log"] == [2]
+    assert count == {1: 2}
