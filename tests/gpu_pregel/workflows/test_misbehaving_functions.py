@@ -162,6 +162,22 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+@WAYS
+@pytest.mark.parametrize("beside", [None, lambda state: None, write])
+def test_a_function_that_hangs_does_not_keep_the_process_alive(way: Any, beside: Any) -> None:
+    seen = []
+
+    def note(state: Any) -> None:
+        here = threading.current_thread()
+        seen.append(here is threading.main_thread() or here.daemon)
+
+    graph = StateGraph(Notes).add_node("note", note).add_edge(START, "note")
+    if beside is not None:
+        graph.add_node("beside", beside).add_edge(START, "beside")
+    way(graph.compile(), {})
+    assert seen == [True]
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_subgraph_is_tried_again_although_its_last_attempt_goes_on(kept: bool) -> None:
     may_end, calls = threading.Event(), []
