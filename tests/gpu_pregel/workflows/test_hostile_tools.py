@@ -22,7 +22,7 @@ def answers(*tools: Any, **options: Any) -> list[str]:
 
 def test_an_async_tool_that_goes_on_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_waits, "GRACE", 0.01)
-    cancellations = []
+    cancellations: list[int] = []
 
     async def stubborn() -> None:
         while len(cancellations) < 2:
@@ -72,8 +72,8 @@ def test_a_cancelled_call_cancels_its_tools(timeout: float | None) -> None:
                 seen.append("cancelled")
                 raise
 
-        script = [messages.assistant("", [messages.tool_call("wait", {})]), "end"]
-        agent = create_agent(ScriptedModel(script), [tool(wait, timeout=timeout)])
+        model = ScriptedModel([messages.assistant("", [messages.tool_call("wait", {})]), "end"])
+        agent = create_agent(model, [tool(wait, timeout=timeout)])
         call = asyncio.create_task(agent.ainvoke({"messages": "Hello!"}))
         await has_begun.wait()
         call.cancel()

@@ -61,7 +61,7 @@ def test_nobody_sees_what_routers_and_reducers_change(source: str) -> None:
 
 
 def reducing(reducer: Callable[[Any, Any], Any], **options: Any) -> CompiledGraph:
-    state: Any = TypedDict("state", {"x": Annotated[Any, reducer]}, total=False)  # type: ignore[misc]
+    state: Any = TypedDict("state", {"x": Annotated[Any, reducer]}, total=False)
     graph = StateGraph(state).add_node("a", lambda state: {"x": 1})
     app: CompiledGraph = graph.add_edge(START, "a").compile(**options)
     return app
