@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.workflows.calls import finish, finish_on_loop, open_run
+from gpu_pregel.workflows.function_threads import THREADS
 from gpu_pregel.workflows.graph_runs import CompileOptions, GraphRuns
 from gpu_pregel.workflows.graph_spec import GraphSpec
-from gpu_pregel.workflows.node_runner import THREADS
 from gpu_pregel.workflows.streams import Stream, check_modes
 
 if TYPE_CHECKING:

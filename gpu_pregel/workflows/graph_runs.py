@@ -24,11 +24,12 @@ from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.function_threads import THREADS
 from gpu_pregel.workflows.graph_spec import BUSY, LIMIT, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
-from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
+from gpu_pregel.workflows.node_runner import NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
 from gpu_pregel.workflows.stored_threads import claims_explained
@@ -192,8 +193,8 @@ class GraphRuns:
 
     # Start and go on.
 
-    def check_input(self, message: Any, thread: StoredThread) -> None:
-        """Refuse an input that a thread cannot take."""
+    def check_input(self, thread: StoredThread) -> None:
+        """Refuse an input that a thread which has begun cannot take."""
 
     def start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
         """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
@@ -230,12 +231,14 @@ class GraphRuns:
         """Whether a run begins with a superstep of the start, as the caller or a router chooses the first nodes."""
         return bool(message[2]) or START in self.graph.branches
 
-    def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
-        """Take up a run in the store."""
+    def reopen(
+        self, row: RunRow, options: RunOptions, *, takeover: bool = False, since: RunRow | None = None
+    ) -> AgentRun:
+        """Take up a run in the store; ``takeover`` and ``since`` as in :func:`begin_from_store`."""
         assert options.store is not None
         options.override = STORED  # the graph may have been mended since, and its keys be others
         with claims_explained():
-            recovered = begin_from_store(options.store, row.id, options, takeover=False)
+            recovered = begin_from_store(options.store, row.id, options, takeover=takeover, since=since)
         return AgentRun(options, recovered)
 
     def continue_held(self, agents: AgentRun) -> None:

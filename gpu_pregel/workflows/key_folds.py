@@ -53,12 +53,14 @@ class KeyFold(SuperstepFold):
         for vertex, data in contributions:
             try:
                 value = self.take(value, decode(data)[0])
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # the program would end by a SystemExit, and an event loop cancel the run
                 reasons[vertex] = reducer_failure(self.key.name, error)
         if reasons:
             raise ContributionsError(reasons)
         try:
-            return encode(value, name=f"the value of key {self.key.name!r}")
+            return packed_update(value[0], f"the value of key {self.key.name!r}")
         except CodecError as error:
             raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error)) from None
 
@@ -87,7 +89,7 @@ class FirstUpdate(SuperstepFold):
         return before if decode(before) else contributions[0][1]
 
 
-def reducer_failure(key: str, error: Exception) -> AgentError:
+def reducer_failure(key: str, error: BaseException) -> AgentError:
     """Return the error for a reducer that has raised."""
     text = f"the reducer of key {key!r} failed: {type(error).__name__}: {error}"
     return AgentError(text).with_traceback(error.__traceback__)

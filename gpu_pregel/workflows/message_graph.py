@@ -141,13 +141,12 @@ class MessageRuns(GraphRuns):
             found.append(Vertex(name, value, edges))
         return found
 
-    def check_input(self, message: Any, thread: StoredThread) -> None:  # noqa: ARG002
+    def check_input(self, thread: StoredThread) -> None:
         """Refuse a second input."""
-        if thread.current() is not None:
-            raise ArgumentError(
-                f"thread {thread.name!r} has its input, and the start runs in superstep 0 only: pass None to "
-                f"continue it, or choose another thread_id"
-            )
+        raise ArgumentError(
+            f"thread {thread.name!r} has its input, and the start runs in superstep 0 only: pass None to continue it, "
+            f"or choose another thread_id"
+        )
 
     def _initial_state(self, message: Any, options: RunOptions) -> State:
         if message[2]:

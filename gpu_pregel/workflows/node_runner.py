@@ -13,7 +13,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
-from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.encoded_context import (
     contribute_encoded,
     encoded_aggregates,
@@ -23,6 +23,7 @@ from gpu_pregel.host.agents.encoded_context import (
 )
 from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
 from gpu_pregel.workflows.key_folds import packed_update, reducer_failure
@@ -51,9 +52,6 @@ from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.stores.store import Store
-
-THREADS = 32
-"""Maximum number of ordinary functions that run side by side."""
 
 
 class Call(NamedTuple):
@@ -306,7 +304,7 @@ class NodeRunner:
         """Return where the conditional edges of a node lead."""
         found: list[Target] = []
         for router in self._graph.branches[name]:
-            state = self._fresh(context, writes, router.schema or self._graph.schema)
+            state = self._fresh(context, name, writes, router.schema or self._graph.schema)
             arguments = (state, CURRENT.get()) if router.takes_context else (state,)
             try:
                 result = yield Call(router.function, arguments, router.is_async)
@@ -315,12 +313,14 @@ class NodeRunner:
             found += destinations(self._graph, name, router, result)
         return found
 
-    def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
-        """Return the state with the updates of the task itself, for its routers."""
+    def _fresh(self, context: Context, name: str, writes: Writes, schema: Schema) -> Any:
+        """Return the state with copies of the updates of the task itself, for one of its routers."""
         graph = self._graph
         values = {key: context.aggregated(key) for key in schema.keys}
         for key, update in writes:
             if key in values:
+                if type(update) not in IMMUTABLE_TYPES:  # a router or a reducer may change it
+                    update = decode(encode(update, name=f"the update of key {key!r} by node {name!r}"))
                 try:
                     values[key] = graph.folds[key].take(values[key], update)
                 except Exception as error:
