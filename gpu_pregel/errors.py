@@ -269,8 +269,9 @@ class SuperstepLimitError(GpuPregelError, RuntimeError):
         if nodes is not None:
             names = f"node{'s' * (len(nodes) > 1)} {', '.join(map(repr, nodes))}"
             super().__init__(
-                f"{names} had still to run after max_supersteps={max_supersteps}: increase it, or pass "
-                f'config={{"recursion_limit": ...}}; with a store, invoke(None, config) continues'
+                f"{names} had still to run after max_supersteps={max_supersteps}: increase it, by "
+                f'compile(max_supersteps=...) or config={{"recursion_limit": ...}}; with a store, invoke(None, config) '
+                f"continues"
             )
             return
         super().__init__(
@@ -340,7 +341,10 @@ class ToolError(AttemptError):
 
 
 class AgentsFailedError(AgentError):
-    """Vertices failed after all retries, and their superstep is held; ``result`` is the partial ``AgentResult``."""
+    """Vertices failed after all retries, and their superstep is held; ``result`` is the partial ``AgentResult``.
+
+    Its notes, which Python prints, have the tracebacks of the functions.
+    """
 
     _names = "vertex", "vertices"
 
@@ -348,14 +352,20 @@ class AgentsFailedError(AgentError):
         self.result = result
         one, several = self._names
         by_cause: dict[str, list[str]] = {}
+        traces: dict[str, str] = {}
         for vertex, failure in result.failed.items():
-            by_cause.setdefault(f"{failure.type}: {failure.text}", []).append(f"{one} {vertex!r}")
+            cause = f"{failure.type}: {failure.text}"
+            by_cause.setdefault(cause, []).append(f"{one} {vertex!r}")
+            traces.setdefault(cause, failure.users_traceback)
         shown = [(names[:5], cause) for cause, names in by_cause.items()][:5]
         rest = len(result.failed) - sum(len(names) for names, _ in shown)
         text = "\n".join(f"{', '.join(names)}: {cause}" for names, cause in shown)
         count = f"1 {one}" if len(result.failed) == 1 else f"{len(result.failed):,} {several}"
         more = f"\nand {rest:,} more" if rest else ""
         super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}{more}")
+        for names, cause in shown:
+            if traces[cause]:  # Python prints notes below the traceback
+                self.add_note(f"\n{names[0]}: {traces[cause].rstrip()}")
 
 
 class NodesFailedError(AgentsFailedError):

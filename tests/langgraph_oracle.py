@@ -21,6 +21,7 @@ from tests.random_graphs import FailureError, GraphData, World, graph_of, langgr
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 _MAX_CALLS = 40
+_WAYS = ("native", "imported")
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ class LangGraphSide(Side):
 
     def __init__(self, data: GraphData) -> None:
         self._saver = InMemorySaver()
+        self._answered_at = ""
         super().__init__(data, World.of_langgraph())
 
     def compile(self) -> Any:
@@ -142,6 +144,24 @@ class LangGraphSide(Side):
         return langgraph_of(self.data, self.world).compile(
             checkpointer=self._saver, interrupt_before=[*self.data.before], interrupt_after=[*self.data.after]
         )
+
+    def answer(self, chosen: list[str], whole: bool) -> Any:
+        """Return a command that answers the questions whose payloads are chosen."""
+        if whole:
+            self._answered_at = self._checkpoint()
+        return super().answer(chosen, whole)
+
+    def would_answer(self, outcome: Outcome) -> bool:
+        """Whether an answer that was given without id would answer what is asked in the next call, too.
+
+        LangGraph stores such an answer with the checkpoint, and takes it again in each later call, until the superstep
+        is committed or another answer without id replaces it.
+        """
+        is_stored = self._answered_at == self._checkpoint()
+        return is_stored and (outcome.ending == "failed" or len(outcome.questions) > 1)
+
+    def _checkpoint(self) -> str:
+        return str(self.app.get_state(CONFIG).config["configurable"].get("checkpoint_id"))
 
 
 class OwnSide(Side):
@@ -184,7 +204,7 @@ def _sorted(update: Any) -> Any:
     return sorted(update.items()) if isinstance(update, dict) else update
 
 
-def disagreements(seed: int, ways: Sequence[str] = ("native", "imported"), **options: Any) -> list[str]:
+def disagreements(seed: int, ways: Sequence[str] = _WAYS, **options: Any) -> list[str]:
     """Run a random graph and random calls on all sides; return what differs."""
     chance = random.Random(seed)
     data = graph_of(chance)
@@ -211,28 +231,27 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _calls(chance: random.Random, data: GraphData, *sides: Side) -> Iterator[tuple[Any, ...]]:
+def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others: Side) -> Iterator[tuple[Any, ...]]:
     """Call all sides, of which the first is LangGraph's, at random; yield each call with the outcomes."""
-    name, outcome, starts = "", None, chance.randint(1, 3)
-    # In LangGraph, an answer without id also answers what is asked after a later invoke(None).
-    may_be_whole = not data.fails and chance.random() < 0.5
+    starts, sides = chance.randint(1, 3), (first, *others)
+    outcome: Outcome | None = None
+    may_be_whole = chance.random() < 0.5
     updatable = _updatable(data)
     for _ in range(_MAX_CALLS):
         is_limited = data.may_be_limited and chance.random() < 0.15
+        going = None if outcome is None or first.would_answer(outcome) else outcome
         if outcome is not None and updatable and chance.random() < 0.12:
             node, update = chance.choice(updatable), {"log": ["update"], "mixed": chance.randrange(90)}
             name, found = f"update_state({update}, {node!r})", [side.update(update, node) for side in sides]
-        elif outcome is not None and outcome.ending == "failed":
+        elif going is not None and going.ending == "failed":
             for side in sides:
                 side.mend()
             name, found = "mended, then invoke(None)", [side.call(None) for side in sides]
-        elif outcome is not None and outcome.questions and (may_be_whole or chance.random() < 0.85):
-            whole = len(outcome.questions) == 1 and may_be_whole
-            chosen = chance.sample(outcome.questions, k=chance.randint(1, len(outcome.questions)))
-            if any(node.inner for node in data.nodes):  # in LangGraph, others of the inner graph would take the answer
-                chosen = list(outcome.questions)
+        elif going is not None and going.questions and (may_be_whole or chance.random() < 0.85):
+            whole = len(going.questions) == 1 and may_be_whole
+            chosen = chance.sample(going.questions, k=chance.randint(1, len(going.questions)))
             name, found = f"answer {chosen}", [side.call(side.answer(chosen, whole)) for side in sides]
-        elif outcome is not None and outcome.following and chance.random() < 0.85:
+        elif going is not None and going.following and chance.random() < 0.85:
             name, found = "invoke(None)", [side.call(None) for side in sides]
         elif starts:
             starts -= 1
@@ -273,10 +292,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=300, help="number of graphs (default 300)")
     parser.add_argument("--workers", type=int, default=0, help="worker processes (default 0)")
     parser.add_argument("--threads", type=int, help="threads, if there are no workers")
+    parser.add_argument("--way", choices=_WAYS, help="only graphs built in this way (default both)")
     options = parser.parse_args(arguments)
-    different = 0
+    different, ways = 0, _WAYS if options.way is None else (options.way,)
     for seed in range(options.first, options.first + options.count):
-        found = disagreements(seed, workers=options.workers, threads=options.threads)
+        found = disagreements(seed, ways, workers=options.workers, threads=options.threads)
         if found:
             different += 1
             print("\n  ".join(found), flush=True)

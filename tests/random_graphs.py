@@ -262,12 +262,7 @@ def with_inner(data: GraphData, chance: random.Random) -> GraphData:
         found = replace(node, keys=tuple(key for key in node.keys if key != "last"))
         if node.name == chosen:
             inner = graph_of(chance, "m")
-            # In LangGraph, an answer to one of several inner tasks may become that of another's next question.
-            asking = next((one.name for one in inner.nodes if one.questions), "")
-            plain = tuple(
-                replace(one, keys=tuple(key for key in one.keys if key != "last"), questions=int(one.name == asking))
-                for one in inner.nodes
-            )
+            plain = tuple(replace(one, keys=tuple(key for key in one.keys if key != "last")) for one in inner.nodes)
             inner = replace(inner, nodes=plain, before=(), after=())
             found = replace(found, form="none", questions=0, fails="", goto=(), sends=(), inner=inner)
         nodes.append(found)

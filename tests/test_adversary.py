@@ -15,6 +15,7 @@ from tests.adversary.askers import AskerTrial
 from tests.adversary.campaigns import CAMPAIGNS, Report
 from tests.adversary.evidence import Findings, Kill, Line, check_end, check_kills, check_repeats
 from tests.adversary.graph_kills import GraphTrial
+from tests.adversary.graph_victim import Carry
 from tests.adversary.owners import Fight
 from tests.adversary.program import RUN, VERTICES, Settings, program
 from tests.adversary.system_calls import why_unavailable
@@ -67,8 +68,9 @@ def test_a_server_is_restarted_during_a_run(way: Way, tmp_path: Path, cluster: C
     assert disturbed.found.problems == []
 
 
-def test_a_state_graph_is_killed_repeatedly(tmp_path: Path) -> None:
-    trial = GraphTrial(1, tmp_path)
+@pytest.mark.parametrize("carry", ["shared", pytest.param("messages", marks=LONG)])
+def test_a_state_graph_is_killed_repeatedly(carry: Carry, tmp_path: Path) -> None:
+    trial = GraphTrial(1, tmp_path, carry)
     trial.run(3)
     assert trial.found.problems == []
     assert trial.kills >= 1
@@ -179,5 +181,5 @@ def test_the_whole_table_has_the_numbers_of_its_documentation() -> None:
         "server": 100,
         "fights": 50,
         "programs": 300,
-        "graph kills": 200,
+        "graph kills": 260,
     }

@@ -67,6 +67,11 @@ def load_agents(module: str, name: str) -> dict[str, Any]:
     found = names[name]
     if isinstance(found, Mapping):
         return dict(found)
+    if hasattr(found, "as_agent"):
+        raise ProgramFileError(
+            f"{name} in {module} is a state graph, whose threads its own invoke(None, config) continues: name a "
+            f"compute function, such as one that its as_agent(...) returns"
+        )
     if callable(found):
         return {"compute": found}
     raise ProgramFileError(

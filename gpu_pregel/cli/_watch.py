@@ -146,7 +146,7 @@ def sentence(happening: Happening) -> str:
     if kind == "commit":
         return f"superstep {step:,}: {_row(facts)}"
     known = {
-        "superstep": lambda: f"superstep {step:,}: {_count(facts.get('active'))} vertices begin",
+        "superstep": lambda: f"superstep {step:,}: {_count(facts.get('active'))}",
         "emit": lambda: f"{who} emits: {facts['text']}",
         "retry": lambda: f"{who} failed and is tried again{_after(facts)}: {problem}",
         "failure": lambda: f"{who} failed: {problem}",
@@ -168,7 +168,9 @@ def _row(row: dict[str, Any]) -> str:
 
 
 def _count(number: Any) -> str:
-    return f"{number:,}" if isinstance(number, int) else "all"
+    if number == 1:
+        return "1 vertex begins"
+    return f"{number:,} vertices begin" if isinstance(number, int) else "all vertices begin"
 
 
 def _after(facts: dict[str, Any]) -> str:

@@ -36,7 +36,11 @@ def add_parser(commands: Any) -> None:
     show.add_argument(
         "--at", type=int, metavar="SUPERSTEP", help="superstep of --values (default: the last committed one)"
     )
-    show.add_argument("--values", action="store_true", help="also print values, failures, interrupts and timers")
+    show.add_argument(
+        "--values",
+        action="store_true",
+        help="also print aggregates (the state of a state graph), values, failures, interrupts and timers",
+    )
     _page.add_options(show)
     text = "follow a run until it ends or no program has it; exit status 0 if it has completed, otherwise 1"
     watch = _add(actions, "watch tuesday", _watch.watch, text, "run_id")
@@ -157,7 +161,8 @@ def _show(store: Store, options: argparse.Namespace) -> None:
             *([str(one) for one in step.values()] for step in facts["supersteps"]),
         ]
     )
-    lines = [f"{vertex}: {value}" for vertex, value in facts.get("vertices", {}).items()]
+    lines = [f"{name} = {value}" for name, value in facts.get("aggregates", {}).items()]
+    lines += [f"{vertex}: {value}" for vertex, value in facts.get("vertices", {}).items()]
     lines += [f"{vertex} failed: {failure}" for vertex, failure in facts.get("failed", {}).items()]
     lines += [f"{vertex} waits for an answer to {what}" for vertex, what in facts.get("interrupts", {}).items()]
     lines += [f"{vertex} waits until {time}" for vertex, time in facts.get("timers", {}).items()]
@@ -170,6 +175,8 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
     if row.kind == "numeric":
         raise ArgumentError(f"run {row.id!r} has {row.kind} vertices: use gp.run(…, resume=True) to read its values")
     from gpu_pregel import agents
+    from gpu_pregel.host.agents.recovery import read_run
+    from gpu_pregel.workflows.page.state_keys import state_keys, unwrap_value
 
     result = agents.state_at(store, row.id, superstep)
 
@@ -179,7 +186,11 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
         except CodecError as error:  # of a type of the program, which this command does not import
             return f"<unreadable: {error}>"
 
+    keys = state_keys(read_run(store, row.id, superstep).state)
     return {
+        "aggregates": {
+            name: repr(unwrap_value(value) if name in keys else value) for name, value in result.aggregates.items()
+        },
         "vertices": {repr(vertex): show(vertex) for vertex in result.vertices},
         "failed": {repr(vertex): f"{why.type}: {why.text}" for vertex, why in result.failed.items()},
         "interrupts": {repr(vertex): repr(question) for vertex, question in result.interrupts.items()},

@@ -7,6 +7,7 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from gpu_pregel.host.agents.retry import RetryPolicy as RetryPolicy
     from gpu_pregel.workflows.agent_loop import AgentState as AgentState
     from gpu_pregel.workflows.agent_loop import create_agent as create_agent
     from gpu_pregel.workflows.agent_tools import agent_tool as agent_tool
@@ -57,6 +58,7 @@ _HOMES = {
     "MessagePassingGraph": "message_graph",
     "NodeContext": "node_context",
     "NodeResult": "message_graph",
+    "RetryPolicy": "state_graph",
     "START": "commands",
     "ScriptedModel": "scripted_model",
     "Send": "commands",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextvars import copy_context
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ToolError
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.workflows.async_node_runner import threads
 from gpu_pregel.workflows.compiled_graph import CompiledGraph
+from gpu_pregel.workflows.function_threads import wait_for_function
 from gpu_pregel.workflows.messages import text_of
 from gpu_pregel.workflows.node_context import CURRENT
 from gpu_pregel.workflows.subgraphs import as_node
@@ -72,8 +71,7 @@ class AgentFunction:
         elif iscoroutinefunction(type(self._node).__call__):
             result = await self._node(given, context)
         else:
-            run = copy_context().run
-            result = await asyncio.get_running_loop().run_in_executor(threads(), run, self._node, given, context)
+            result = await wait_for_function(partial(self._node, given, context))
         if result.get("structured_response") is not None:
             return result["structured_response"]
         text = text_of(result["messages"][-1]) if result.get("messages") else ""

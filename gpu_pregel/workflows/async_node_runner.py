@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.workflows.function_threads import wait_for_function
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.node_runner import THREADS, Call, NodeRunner
+from gpu_pregel.workflows.node_runner import Call, NodeRunner
 from gpu_pregel.workflows.task_messages import ParentCommand
 
 if TYPE_CHECKING:
@@ -45,18 +42,4 @@ class AsyncNodeRunner(NodeRunner):
         function, arguments, is_async = call
         if is_async:
             return await function(*arguments)
-        run = partial(copy_context().run, _call_on_thread, function, arguments)
-        return await asyncio.get_running_loop().run_in_executor(threads(), run)
-
-
-def _call_on_thread(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    try:
-        return function(*arguments)
-    except StopIteration as error:  # which no future can have: its task would wait forever
-        raise RuntimeError(f"StopIteration: {error}") from error
-
-
-@cache
-def threads() -> ThreadPoolExecutor:
-    """Return the threads of this process for ordinary functions beside coroutine functions."""
-    return ThreadPoolExecutor(THREADS, "node")
+        return await wait_for_function(partial(function, *arguments))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, ClaimedError, RunExistsError
 from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.recovery import RunChangedError
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START, Command, Send
@@ -59,29 +62,41 @@ def open_run(
             raise ArgumentError("there is no run to continue: pass the input; compile(store=...) keeps threads")
         return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), None)
     thread = thread_of(runs, config)
-    if message is not None:
-        runs.check_input(message, thread)
     checkpoint = configurable_of(config or {}).get("checkpoint_id")
-    if checkpoint is not None:
-        thread.fork_from(str(checkpoint), None if message is None else runs.graph)
     row = thread.current()
-    if row is None:
-        if message is None:
-            raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
+    if row is not None and message is not None:
+        runs.check_input(thread)
+    if checkpoint is not None:
+        row = thread.fork_from(str(checkpoint), None if message is None else runs.graph)
+    while True:
         try:
-            return runs.start(message, runs.run_options(config, runs.has_start(message), observers, modes), thread.name)
-        except ArgumentError:
-            if thread.current() is None:
-                raise
-            return open_run(runs, given, config, observers, modes)  # another program has begun it meanwhile
-    if message is not None and thread.has_tasks(row, runs.graph):
-        row = thread.drop_tasks(row, runs.graph)
-    agents = runs.reopen(row, runs.run_options(config, row.head + 1 + (message is not None), observers, modes))
+            if row is None:
+                if message is None:
+                    raise ArgumentError(f"thread {thread.name!r} has no run to continue: pass the input")
+                options = runs.run_options(config, runs.has_start(message), observers, modes)
+                return runs.start(message, options, thread.name)
+            if message is not None and thread.has_tasks(row, runs.graph):
+                row = thread.fork(row, runs.graph)
+            options = runs.run_options(config, row.head + 1 + (message is not None), observers, modes)
+            agents = runs.reopen(row, options, since=row)
+        except RunExistsError:  # another program has begun the thread meanwhile
+            runs.check_input(thread)
+            row = thread.current()
+        except RunChangedError:
+            if checkpoint is not None:
+                raise thread.continued_error() from None
+            row = thread.current()
+        else:
+            return _resume(runs, agents, answers, message, asks_again=checkpoint is not None)
+
+
+def _resume(runs: GraphRuns, agents: AgentRun, answers: tuple[Any, ...], message: Any, *, asks_again: bool) -> AgentRun:
+    """Pass the input or the answers to a run that has been taken up, or give its failed tasks new attempts."""
     try:
         if message is not None:
             agents.send(START, message)
         elif answers:
-            if checkpoint is not None:  # let its nodes ask again
+            if asks_again:  # as it has been forked from before its questions
                 agents.step()
             for vertex, answer in answers_by_task(open_questions(agents._policy.ledger), answers[0]).items():
                 agents.answer(vertex, answer)
@@ -105,7 +120,10 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
             raise ArgumentError("a command to the parent graph can only be returned by a node of a subgraph")
         if given.resume is not None or not starts:
             if starts:
-                raise ArgumentError("Command(resume=...) answers a question: call update_state for update and goto")
+                raise ArgumentError(
+                    "Command(resume=...) answers a question, without update and goto: let the node that asks return "
+                    "them, or call update_state, which drops the question"
+                )
             return (given.resume,), None
         for target in targets:
             name = target.node if isinstance(target, Send) else target
@@ -113,7 +131,10 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
                 raise ArgumentError(f"goto names {name!r}, which is no node: {', '.join(map(repr, graph.nodes))}")
         goto = [one if isinstance(one, str) else (one.node, one.arg) for one in targets]
         update, keys = given.update or {}, graph.keys
-    return (), (INPUT, dict(writes_of(update, keys, "the input")), goto)
+    writes = writes_of(update, keys, "the input")
+    if not isinstance(given, Command):
+        graph.input.check_values(writes, "the input")
+    return (), (INPUT, dict(writes), goto)
 
 
 def finish(runs: GraphRuns, agents: AgentRun, config: Config) -> dict[str, Any]:
@@ -150,4 +171,21 @@ async def finish_on_loop(runs: GraphRuns, given: Any, config: Config, follower: 
         runs.pause(agents)
         return runs.conclude(agents, config)
 
-    return await AsyncDriver(runs.base).run(start, True, conclude, stops if runs.has_breakpoints else None)
+    reaches = stops if runs.has_breakpoints else None
+    try:
+        return await AsyncDriver(runs.base).run(start, True, conclude, reaches)
+    except ClaimedError:
+        if breakpoints:
+            raise
+    # A stream that was left by break keeps its run until the event loop has closed it.
+    if closing := list(closing_streams()):
+        await asyncio.wait(closing)
+    return await AsyncDriver(runs.base).run(start, True, conclude, reaches)
+
+
+_CLOSING: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[asyncio.Task[Any]]] = WeakKeyDictionary()
+
+
+def closing_streams() -> WeakSet[asyncio.Task[Any]]:
+    """Return the runs of streams of the running event loop that were closed before their end."""
+    return _CLOSING.setdefault(asyncio.get_running_loop(), WeakSet())

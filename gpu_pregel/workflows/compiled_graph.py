@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.workflows.calls import finish, finish_on_loop, open_run
+from gpu_pregel.workflows.function_threads import THREADS
 from gpu_pregel.workflows.graph_runs import CompileOptions, GraphRuns
 from gpu_pregel.workflows.graph_spec import GraphSpec
-from gpu_pregel.workflows.node_runner import THREADS
 from gpu_pregel.workflows.streams import Stream, check_modes
 
 if TYPE_CHECKING:
@@ -119,14 +120,25 @@ class CompiledGraph:
         self, given: Iterable[Any], config: Config | Sequence[Config] | None = None, *, max_concurrency: int = THREADS
     ) -> list[dict[str, Any]]:
         """Run for several inputs side by side, and return the outputs in their order."""
-        inputs = list(given)
-        check_integer("max_concurrency", max_concurrency, 1, 1 << 16)
-        several = config is not None and not isinstance(config, Mapping)
-        configs: list[Any] = list(config) if several else [config] * len(inputs)  # type: ignore[arg-type]
-        if len(configs) != len(inputs):
-            raise ArgumentError(f"batch got {len(inputs)} inputs and {len(configs)} configs: pass one for each, or one")
-        with ThreadPoolExecutor(min(max_concurrency, len(inputs)) or 1, "batch") as pool:
-            return list(pool.map(self.invoke, inputs, configs))
+        calls = _batched(given, config, max_concurrency)
+        with ThreadPoolExecutor(min(max_concurrency, len(calls)) or 1, "batch") as pool:
+            return list(pool.map(self.invoke, *zip(*calls, strict=True)) if calls else ())
+
+    async def abatch(
+        self, given: Iterable[Any], config: Config | Sequence[Config] | None = None, *, max_concurrency: int = THREADS
+    ) -> list[dict[str, Any]]:
+        """Run like :meth:`batch`, on the running event loop."""
+        calls, turns = _batched(given, config, max_concurrency), asyncio.Semaphore(max_concurrency)
+
+        async def run(one: Any, its_config: Any) -> dict[str, Any]:
+            async with turns:
+                return await self.ainvoke(one, its_config)
+
+        outputs = await asyncio.gather(*(run(*call) for call in calls), return_exceptions=True)
+        for output in outputs:
+            if isinstance(output, BaseException):
+                raise output
+        return outputs  # type: ignore[return-value]
 
     def as_agent(self, read: Callable[[Any], Any], write: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Any], Any]:
         """Return a compute function for agents, each of whose computations is a run of this graph.
@@ -222,6 +234,22 @@ class CompiledGraph:
 
         return update_state(self._runs, config, values, as_node)
 
+    async def aget_state(self, config: Config) -> StateSnapshot:
+        """Return what :meth:`get_state` does, without blocking the event loop."""
+        return await asyncio.to_thread(self.get_state, config)
+
+    async def aget_state_history(
+        self, config: Config, *, limit: int | None = None, before: Config | None = None
+    ) -> AsyncIterator[StateSnapshot]:
+        """Yield what :meth:`get_state_history` does, without blocking the event loop."""
+        states = await asyncio.to_thread(self.get_state_history, config, limit=limit, before=before)
+        while (state := await asyncio.to_thread(next, states, None)) is not None:
+            yield state
+
+    async def aupdate_state(self, config: Config, values: Any, as_node: str | None = None) -> dict[str, Any]:
+        """Do what :meth:`update_state` does, without blocking the event loop."""
+        return await asyncio.to_thread(self.update_state, config, values, as_node)
+
     # Pictures.
 
     def draw_mermaid(self) -> str:
@@ -237,3 +265,14 @@ class CompiledGraph:
 
     def __repr__(self) -> str:
         return f"<CompiledGraph {self.name!r}: {len(self.graph.nodes)} nodes>"
+
+
+def _batched(given: Iterable[Any], config: Any, max_concurrency: int) -> list[tuple[Any, Any]]:
+    """Return the inputs and configs of the calls of a batch."""
+    inputs = list(given)
+    check_integer("max_concurrency", max_concurrency, 1, 1 << 16)
+    several = config is not None and not isinstance(config, Mapping)
+    configs = list(config) if several else [config] * len(inputs)
+    if len(configs) != len(inputs):
+        raise ArgumentError(f"batch got {len(inputs)} inputs and {len(configs)} configs: pass one for each, or one")
+    return list(zip(inputs, configs, strict=True))

@@ -1,4 +1,4 @@
-"""Ordinary functions on threads that may be left behind, because they take too long."""
+"""Ordinary functions on threads that may be left behind, because they take too long or their run was cancelled."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from gpu_pregel.host.agents.workers.thread_pool import call_on_thread
+
+THREADS = 32
+"""Maximum number of ordinary functions that run side by side."""
+_places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 class FunctionThread:
-    """A call of a function on a thread of its own, which does not keep the process alive.
+    """A call of a function on a thread that it has for itself, which does not keep the process alive.
 
     Parameters
     ----------
@@ -30,7 +38,7 @@ class FunctionThread:
         self._result: Any = None
         self._error: BaseException | None = None
         context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(self._run, function), daemon=True, name="tool").start()
+        call_on_thread(partial(context.run, self._run, function))
 
     def _run(self, function: Callable[[], Any]) -> None:
         try:
@@ -59,3 +67,17 @@ class FunctionThread:
         assert self._future is not None
         await self._future
         return self.take()
+
+
+async def wait_for_function(function: Callable[[], Any]) -> Any:
+    """Call a function on a thread, and wait on the running event loop until one of ``THREADS`` places is free.
+
+    Each event loop has its own places: a function may wait for another loop, whose functions need some, too. A
+    cancelled call gives up its place, although its thread goes on.
+    """
+    loop = asyncio.get_running_loop()
+    places = _places.get(loop)
+    if places is None:
+        places = _places[loop] = asyncio.Semaphore(THREADS)
+    async with places:
+        return await FunctionThread(function, loop).wait()

@@ -24,11 +24,12 @@ from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
-from gpu_pregel.workflows.graph_spec import BUSY, PARENT, GraphSpec
-from gpu_pregel.workflows.key_folds import EMPTY, FirstUpdate, packed_update, unpacked_value
+from gpu_pregel.workflows.function_threads import THREADS
+from gpu_pregel.workflows.graph_spec import BUSY, LIMIT, PARENT, GraphSpec
+from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
-from gpu_pregel.workflows.node_runner import THREADS, NodeRunner
+from gpu_pregel.workflows.node_runner import NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
 from gpu_pregel.workflows.stored_threads import claims_explained
@@ -173,10 +174,12 @@ class GraphRuns:
         """
         options = self.base.copy()
         configurable = {} if config is None else configurable_of(config)
+        options.max_supersteps = begun + self.limit(config)
+        if self.graph.needs_limit:
+            configurable[LIMIT] = options.max_supersteps
         if configurable or modes:
             options.compute = self._runner.with_config(configurable, modes)
             options.functions_by_name = {"compute": options.compute}
-        options.max_supersteps = begun + self.limit(config)
         if self.options.record and self.options.store is not None:
             observers = [*observers, Timeline(self.options.store)]
         options.observer = options.observers = list(observers)
@@ -190,8 +193,8 @@ class GraphRuns:
 
     # Start and go on.
 
-    def check_input(self, message: Any, thread: StoredThread) -> None:
-        """Refuse an input that a thread cannot take."""
+    def check_input(self, thread: StoredThread) -> None:
+        """Refuse an input that a thread which has begun cannot take."""
 
     def start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
         """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
@@ -218,7 +221,7 @@ class GraphRuns:
         else:
             for name, value in update.items():
                 fold = graph.folds[name]
-                aggregates[name] = packed_update(fold.take(fold.key.initial, value)[0], name)
+                aggregates[name] = packed_update(fold.take_input(fold.key.initial, value)[0], name)
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
                 aggregates[BUSY] = encode(graph.busy_followers[START])
@@ -228,12 +231,14 @@ class GraphRuns:
         """Whether a run begins with a superstep of the start, as the caller or a router chooses the first nodes."""
         return bool(message[2]) or START in self.graph.branches
 
-    def reopen(self, row: RunRow, options: RunOptions) -> AgentRun:
-        """Take up a run in the store."""
+    def reopen(
+        self, row: RunRow, options: RunOptions, *, takeover: bool = False, since: RunRow | None = None
+    ) -> AgentRun:
+        """Take up a run in the store; ``takeover`` and ``since`` as in :func:`begin_from_store`."""
         assert options.store is not None
         options.override = STORED  # the graph may have been mended since, and its keys be others
         with claims_explained():
-            recovered = begin_from_store(options.store, row.id, options, takeover=False)
+            recovered = begin_from_store(options.store, row.id, options, takeover=takeover, since=since)
         return AgentRun(options, recovered)
 
     def continue_held(self, agents: AgentRun) -> None:
@@ -303,7 +308,7 @@ class GraphRuns:
 
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:
         """Return the values of the keys of a schema that have one."""
-        return {name: unpacked_value(data) for name in schema.keys if (data := aggregates[name]) != EMPTY}
+        return self._runner.state.read(aggregates, schema.keys)
 
 
 def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:

@@ -24,6 +24,8 @@ PARENT = "__parent__"
 """The aggregate that has a command to the graph of which this one is a node."""
 BUSY = "__busy__"
 """The aggregate that counts the tasks of the next superstep that deferred nodes wait for."""
+LIMIT = "__limit__"
+"""The item of a configuration that has the superstep at which a call ends, for functions that need it."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,13 @@ class GraphSpec:
     def has_deferred(self) -> bool:
         """Whether some nodes wait until all others have ended."""
         return any(node.defer for node in self.nodes.values())
+
+    @cached_property
+    def needs_limit(self) -> bool:
+        """Whether some function has to know the limit of supersteps: those with the attribute ``needs_limit`` do."""
+        routers = (router.function for several in self.branches.values() for router in several)
+        functions = (*(node.function for node in self.nodes.values()), *routers)
+        return any(getattr(one, "needs_limit", False) for one in functions)
 
     @cached_property
     def is_async(self) -> bool:

@@ -17,6 +17,7 @@ from gpu_pregel.workflows.tasks import writer_order
 
 _START = encode((None,))[:-1]
 """The bytes with which a tuple of one value begins, before those of the value; the version is the first of them."""
+_VERSION, _LENGTH = _START[:1], len(_START)
 EMPTY = encode(())
 
 
@@ -27,7 +28,7 @@ def packed_update(update: Any, name: str = "value") -> bytes:
 
 def unpacked_value(aggregate: bytes) -> Any:
     """Return the value in an encoded aggregate that is not ``EMPTY``, in half the time."""
-    return decode(_START[:1] + aggregate[len(_START) :]) if aggregate.startswith(_START) else decode(aggregate)[0]
+    return decode(_VERSION + aggregate[_LENGTH:]) if aggregate.startswith(_START) else decode(aggregate)[0]
 
 
 class KeyFold(SuperstepFold):
@@ -52,18 +53,27 @@ class KeyFold(SuperstepFold):
         for vertex, data in contributions:
             try:
                 value = self.take(value, decode(data)[0])
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # the program would end by a SystemExit, and an event loop cancel the run
                 reasons[vertex] = reducer_failure(self.key.name, error)
         if reasons:
             raise ContributionsError(reasons)
         try:
-            return encode(value, name=f"the value of key {self.key.name!r}")
+            return packed_update(value[0], f"the value of key {self.key.name!r}")
         except CodecError as error:
             raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error)) from None
 
     def _refuse_conflict(self, contributions: Sequence[tuple[Id, bytes]]) -> None:
         error = conflict(self.key.name, [decode(vertex) for vertex, _ in contributions])
         raise ContributionsError(dict.fromkeys((vertex for vertex, _ in contributions), error))
+
+    def take_input(self, before: tuple[Any, ...], update: Any) -> tuple[Any, ...]:
+        """Return the aggregate after an update by the caller."""
+        try:
+            return self.take(before, update)
+        except Exception as error:
+            raise AgentError(f"the input: {reducer_failure(self.key.name, error)}") from error
 
     def take(self, before: tuple[Any, ...], update: Any) -> tuple[Any, ...]:
         """Return the aggregate after one update."""
@@ -79,7 +89,7 @@ class FirstUpdate(SuperstepFold):
         return before if decode(before) else contributions[0][1]
 
 
-def reducer_failure(key: str, error: Exception) -> AgentError:
+def reducer_failure(key: str, error: BaseException) -> AgentError:
     """Return the error for a reducer that has raised."""
     text = f"the reducer of key {key!r} failed: {type(error).__name__}: {error}"
     return AgentError(text).with_traceback(error.__traceback__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError
 from gpu_pregel.host.arguments import require
@@ -23,8 +23,8 @@ def from_langgraph(builder: Any, *, store: Any = None) -> StateGraph:
 
     Nodes are called as LangGraph calls them: with ``config``, ``runtime``, ``writer`` and ``store`` if they have such
     parameters. They may return LangGraph's ``Command`` and ``Send``, and call ``langgraph.types.interrupt`` and
-    ``get_stream_writer``. ``runtime.context`` is ``config["configurable"]["context"]``. Compiled graphs that are
-    nodes are taken over, too.
+    ``get_stream_writer``. What LangChain's models stream in them comes in the stream mode "messages".
+    ``runtime.context`` is ``config["configurable"]["context"]``. Compiled graphs that are nodes are taken over, too.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _check_builder(builder: Any) -> None:
 
 def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
     """Return a graph with the state of a builder, or None if it cannot be taken."""
-    problems += [f"key {name!r}: managed values such as RemainingSteps" for name in builder.managed]
+    problems += list(_managed_problems(builder))
     defaults = getattr(builder, "_node_defaults", None)
     for name in ("cache_policy", "error_handler"):
         if getattr(defaults, name, None) is not None:
@@ -85,6 +85,10 @@ def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
     except GpuPregelError as error:
         problems.append(f"the state: {error}")
         return None
+    for name in builder.managed:
+        graph._keys.pop(name, None)
+        for known in graph._schemas.values():
+            known.keys.pop(name, None)
     for name, channel in builder.channels.items():
         key = _key(name, channel)
         if key is None:
@@ -92,6 +96,24 @@ def _empty_graph(builder: Any, problems: Problems) -> StateGraph | None:
         elif name in graph._keys:
             graph._keys[name] = key
     return graph
+
+
+def _managed_problems(builder: Any) -> Iterator[str]:
+    """Yield the managed values that are not supported."""
+    from langgraph.managed import IsLastStep, RemainingSteps
+
+    known = {get_args(one)[1] for one in (IsLastStep, RemainingSteps)}
+    for name, cls in builder.managed.items():
+        if cls not in known:
+            yield f"key {name!r}: a managed value of type {getattr(cls, '__name__', cls)}"
+        for schema in builder.schemas:
+            if name in builder.schemas[schema] and not issubclass(schema, dict):
+                yield f"key {name!r}: a managed value in {schema.__name__}: make that a TypedDict"
+
+
+def _managed(builder: Any, schema: Any) -> dict[str, Any]:
+    """Return the managed values of the state that a function takes."""
+    return {name: cls for name, cls in builder.managed.items() if name in builder.schemas.get(schema, ())}
 
 
 def _key(name: str, channel: Any) -> Key | None:
@@ -130,7 +152,8 @@ def _add_nodes(graph: StateGraph, builder: Any, store: Any, problems: Problems) 
         try:
             graph.add_node(
                 name,
-                _subgraph(spec.runnable, store) or kind(name, spec.runnable, environment, spec.metadata or {}),
+                _subgraph(spec.runnable, store)
+                or kind(name, spec.runnable, environment, spec.metadata or {}, _managed(builder, spec.input_schema)),
                 input=spec.input_schema,
                 retry=_retry(builder, spec),
                 cache=None if spec.cache_policy is None else cache_policy(spec.cache_policy),
@@ -145,8 +168,9 @@ def _add_nodes(graph: StateGraph, builder: Any, store: Any, problems: Problems) 
         for name, branch in branches.items():
             problems += [f"router {name!r} of node {source!r}: {one}" for one in _function_problems(branch.path, store)]
             kind_of_router = AsyncLangGraphRouter if _is_async(branch.path) else LangGraphRouter
-            router = kind_of_router(name, branch.path, environment, {})
             reads = branch.input_schema or getattr(builder.nodes.get(source), "input_schema", None)
+            managed = _managed(builder, reads or builder.state_schema)
+            router = kind_of_router(name, branch.path, environment, {}, managed)
             made = Router(
                 router, name, branch.ends or None, True, _is_async(branch.path), reads and graph._schema(reads)
             )

@@ -26,8 +26,9 @@ from gpu_pregel.host.agents.encoded_context import recorded_answers
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.workflows.cache_policy import CachePolicy
 from gpu_pregel.workflows.commands import Command, Send
+from gpu_pregel.workflows.graph_spec import LIMIT
 from gpu_pregel.workflows.langgraph_types import adapt_langgraph_types
-from gpu_pregel.workflows.node_context import NodeContext
+from gpu_pregel.workflows.node_context import MESSAGES, NodeContext
 
 adapt_langgraph_types()  # in workers, too
 
@@ -51,10 +52,18 @@ class Environment:
 
 
 class Scratchpad:
-    """The part of LangGraph's task state that ``langgraph.types.interrupt`` reads: the answers so far."""
+    """The part of LangGraph's task state that ``langgraph.types.interrupt`` and managed values read.
 
-    def __init__(self, answers: list[Any]) -> None:
-        self.resume = answers
+    Parameters
+    ----------
+    answers : list
+        The answers so far.
+    step, stop : int
+        Number of the superstep, from 1, and of the last one before the limit.
+    """
+
+    def __init__(self, answers: list[Any], step: int, stop: int) -> None:
+        self.resume, self.step, self.stop = answers, step, stop
         self.interrupt_counter = count().__next__
         self.call_counter = count().__next__
         self.subgraph_counter = count().__next__
@@ -72,14 +81,25 @@ class LangGraphFunction:
     runnable : Runnable
     environment : Environment
     metadata : mapping
+    managed : mapping of str to type
+        The managed values that its state has.
     """
 
-    def __init__(self, name: str, runnable: Any, environment: Environment, metadata: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        runnable: Any,
+        environment: Environment,
+        metadata: Mapping[str, Any],
+        managed: Mapping[str, Any],
+    ) -> None:
         self.name, self.runnable, self.environment, self.metadata = name, runnable, environment, metadata
+        self.managed, self.needs_limit = managed, bool(managed)
 
     def __call__(self, state: Any, context: NodeContext) -> Any:
         """Call the Runnable."""
         config = self._config(context)
+        state = self._with_managed(state, config)
         try:
             with set_config_context(config) as variables:
                 output = variables.run(self.runnable.invoke, state, config)
@@ -93,16 +113,30 @@ class LangGraphFunction:
 
     def _config(self, context: NodeContext) -> dict[str, Any]:
         """Return the ``RunnableConfig`` of a call."""
+        given = dict(context.config)
+        scratchpad = Scratchpad(recorded_answers(context._context), context.superstep + 1, given.pop(LIMIT, 0))
         configurable = {
-            **context.config,
-            keys.CONFIG_KEY_SCRATCHPAD: Scratchpad(recorded_answers(context._context)),
+            **given,
+            keys.CONFIG_KEY_SCRATCHPAD: scratchpad,
             keys.CONFIG_KEY_SEND: lambda _writes: None,
             keys.CONFIG_KEY_TASK_ID: context.key,
             keys.CONFIG_KEY_CHECKPOINT_NS: f"{context.node}:{context.key}",
             keys.CONFIG_KEY_RUNTIME: self._runtime(context),
         }
         metadata = {**self.metadata, "langgraph_node": context.node, "langgraph_step": context.superstep}
-        return {"configurable": configurable, "metadata": metadata, "tags": [], "run_name": self.name}
+        config = {"configurable": configurable, "metadata": metadata, "tags": [], "run_name": self.name}
+        if MESSAGES in context._modes:
+            from gpu_pregel.workflows.langgraph_tokens import TokenHandler
+
+            config["callbacks"] = [TokenHandler(context.emit)]
+        return config
+
+    def _with_managed(self, state: Any, config: Mapping[str, Any]) -> Any:
+        """Return a state with its managed values."""
+        if not self.managed:
+            return state
+        scratchpad = config["configurable"][keys.CONFIG_KEY_SCRATCHPAD]
+        return {**state, **{name: cls.get(scratchpad) for name, cls in self.managed.items()}}
 
     def _runtime(self, context: NodeContext) -> Any:
         given = context.config.get("context")
@@ -142,6 +176,7 @@ class _AsyncCall(LangGraphFunction):
     async def __call__(self, state: Any, context: NodeContext) -> Any:
         """Call the Runnable on the running event loop."""
         config = self._config(context)
+        state = self._with_managed(state, config)
         try:
             with set_config_context(config) as variables:
                 coroutine = self.runnable.ainvoke(state, config)

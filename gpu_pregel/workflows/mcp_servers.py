@@ -61,7 +61,7 @@ class Connection:
         except FileNotFoundError:
             raise ToolError(f"cannot start {server}: there is no program {server.command!r}", retryable=False) from None
         except Exception as error:
-            raise self._failure(f"cannot be started: {type(error).__name__}: {error}") from error
+            raise self._failure(f"cannot be started: {type(error).__name__}: {error!s:.1000}") from error
 
     def _failure(self, problem: str) -> ToolError:
         written = self._errors.text()
@@ -116,7 +116,7 @@ class Connection:
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or self.has_ended:
                 raise ToolError(f"{self._server.label} ended during this call; the next one starts it again") from None
-            raise ToolError(f"{self._server.label} refuses the call: {error.message}", retryable=False) from None
+            raise ToolError(f"{self._server.label} refuses the call: {error.message:.1000}", retryable=False) from None
 
     async def _list(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []

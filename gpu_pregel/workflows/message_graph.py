@@ -141,13 +141,12 @@ class MessageRuns(GraphRuns):
             found.append(Vertex(name, value, edges))
         return found
 
-    def check_input(self, message: Any, thread: StoredThread) -> None:  # noqa: ARG002
+    def check_input(self, thread: StoredThread) -> None:
         """Refuse a second input."""
-        if thread.current() is not None:
-            raise ArgumentError(
-                f"thread {thread.name!r} has its input, and the start runs in superstep 0 only: pass None to "
-                f"continue it, or choose another thread_id"
-            )
+        raise ArgumentError(
+            f"thread {thread.name!r} has its input, and the start runs in superstep 0 only: pass None to continue it, "
+            f"or choose another thread_id"
+        )
 
     def _initial_state(self, message: Any, options: RunOptions) -> State:
         if message[2]:
@@ -163,7 +162,7 @@ class MessageRuns(GraphRuns):
         """Return the state that the start sends on: the input, applied to what keys are at first."""
         state = {name: fold.key.initial[0] for name, fold in self.graph.folds.items() if fold.key.initial}
         for name, value in update.items():
-            state[name] = self.graph.folds[name].take((state[name],) if name in state else (), value)[0]
+            state[name] = self.graph.folds[name].take_input((state[name],) if name in state else (), value)[0]
         return state
 
     def has_start(self, message: Any) -> bool:  # noqa: ARG002

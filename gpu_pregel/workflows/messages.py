@@ -251,7 +251,9 @@ def _check_calls(calls: Any, name: str) -> None:
     for number, call in enumerate(calls):
         _check_call(call, f"{name}: tool_calls[{number}]")
         if call["id"] in ids:
-            raise ArgumentError(f"{name}: tool_calls[{number}] has the same id as an earlier call: {call['id']!r:.80}")
+            raise ArgumentError(
+                f"{name}: tool_calls[{number}] has the same id as an earlier call, {call['id']!r:.80}: pass another"
+            )
         ids.add(call["id"])
 
 

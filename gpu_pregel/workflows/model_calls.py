@@ -6,14 +6,14 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from contextlib import aclosing, closing
-from contextvars import copy_context
 from functools import partial
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, ModelError
-from gpu_pregel.workflows.async_node_runner import threads
+from gpu_pregel.workflows.function_threads import wait_for_function
 from gpu_pregel.workflows.messages import Message, check_message
 from gpu_pregel.workflows.tools import is_async
+from gpu_pregel.workflows.well_formed_text import well_formed
 
 Emit = Callable[[str], object]
 
@@ -70,8 +70,8 @@ async def acall_model(
 ) -> Message:
     """Do what :func:`call_model` does on the running event loop; an ordinary model is called on a thread."""
     if not is_async_model(model):
-        call_here = partial(copy_context().run, call_model, model, messages, tools, emit)
-        return await asyncio.get_running_loop().run_in_executor(threads(), call_here)
+        message: Message = await wait_for_function(partial(call_model, model, messages, tools, emit))
+        return message
     stream, call = getattr(model, "astream", None), getattr(model, "acall", None) or model
     result = stream(messages, tools) if emit is not None and stream is not None else call(messages, tools)
     if not inspect.isasyncgen(result):
@@ -101,13 +101,14 @@ class _Collected:
         elif piece:
             self._texts.append(piece)
             if self._emit is not None:
-                self._emit(piece)
+                self._emit(well_formed(piece))
 
     def message(self) -> Message:
         return _check_answer("".join(self._texts) if self._message is None else self._message)
 
 
 def _check_answer(answer: Any) -> Message:
+    answer = well_formed(answer)
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     try:

@@ -41,14 +41,17 @@ def cache_key(node: str, policy: CachePolicy, given: Any) -> str:
 
 
 def find_output(cache: Cache, name: str) -> tuple[Writes, list[Target]] | None:
-    """Return a kept output, unless its time is over."""
+    """Return a kept output, unless its time is over or it cannot be read: the node then runs, and keeps it again."""
     data = cache.get(name)
     if data is None:
         return None
-    until, writes, targets = decode(data)
-    if until is not None and until < time.time():
+    try:
+        until, writes, targets = decode(data)
+        if until is not None and until < time.time():
+            return None
+        return writes, [one if isinstance(one, str) else Send(*one) for one in targets]
+    except (CodecError, TypeError, ValueError):  # a damaged file, or a type that is no longer registered
         return None
-    return writes, [one if isinstance(one, str) else Send(*one) for one in targets]
 
 
 def keep_output(cache: Cache, name: str, policy: CachePolicy, writes: Writes, targets: list[Target]) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import AgentError
+from gpu_pregel.errors import AgentError, ArgumentError
+from gpu_pregel.workflows.questions import is_nested
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class NodeContext:
 
     def interrupt(self, payload: Any = None) -> Any:
         """Ask a person; see :func:`interrupt`."""
+        if is_nested(payload):
+            raise ArgumentError(f"a question must not begin with {payload[0]!r}, as those of subgraphs do")
         return self._context.interrupt(payload)
 
     def emit(self, token: Any) -> None:

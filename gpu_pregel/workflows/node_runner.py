@@ -14,16 +14,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.encoded_context import contribute_encoded, encoded_aggregates, encoded_id, send_encoded
+from gpu_pregel.host.agents.encoded_context import (
+    contribute_encoded,
+    encoded_aggregates,
+    encoded_id,
+    send_all_encoded,
+    send_encoded,
+)
 from gpu_pregel.host.agents.partition_options import is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES
 from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, PARENT, TRIGGER, GraphSpec, NodeSpec
-from gpu_pregel.workflows.key_folds import EMPTY, packed_update, reducer_failure, unpacked_value
+from gpu_pregel.workflows.key_folds import packed_update, reducer_failure
 from gpu_pregel.workflows.node_cache import Cache, LatestOutputs, cache_key, find_output, keep_output
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
+from gpu_pregel.workflows.state_reader import StateReader
 from gpu_pregel.workflows.task_messages import (
     DROP,
     IDLE,
@@ -36,7 +43,6 @@ from gpu_pregel.workflows.task_messages import (
     checked_targets,
     destinations,
     is_due,
-    is_flat,
     is_triggered,
     read_output,
     without_complete,
@@ -46,9 +52,6 @@ from gpu_pregel.workflows.tasks import is_sent, node_of, sent_task
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.stores.store import Store
-
-THREADS = 32
-"""Maximum number of ordinary functions that run side by side."""
 
 
 class Call(NamedTuple):
@@ -75,6 +78,10 @@ class NodeRunner:
     store : Store, optional
         That of nodes that are graphs.
     cache : Cache, optional
+
+    Attributes
+    ----------
+    state : StateReader
     """
 
     def __init__(
@@ -88,8 +95,7 @@ class NodeRunner:
         self._graph, self._config, self._retry, self._store = graph, config, retry, store
         self._cache = LatestOutputs() if cache is None else cache
         self._modes: frozenset[str] = frozenset()
-        self._values: dict[str, tuple[bytes, Any, bool]] = {}
-        """The last value of each key that is immutable or flat, with its encoding, and whether it has to be copied."""
+        self.state = StateReader()
 
     def with_config(self, config: Mapping[str, Any], modes: frozenset[str]) -> Self:
         """Return a runner with another configuration, and the modes of a stream in which subgraphs are shown."""
@@ -268,23 +274,7 @@ class NodeRunner:
 
     def _read(self, context: Context, keys: Iterable[str]) -> dict[str, Any]:
         """Return the state, as the last superstep left it."""
-        aggregates, values, state, name = encoded_aggregates(context), self._values, {}, ""
-        try:
-            for name in keys:
-                data = aggregates[name]
-                known = values.get(name)
-                if known is not None and known[0] is data:
-                    state[name] = known[1].copy() if known[2] else known[1]
-                elif data != EMPTY:
-                    state[name] = value = unpacked_value(data)
-                    if type(value) in IMMUTABLE_TYPES:
-                        values[name] = data, value, False
-                    elif is_flat(value):
-                        values[name] = data, value.copy(), True
-        except CodecError:
-            decode(aggregates[name], name=f"the value of key {name!r}")
-            raise
-        return state
+        return self.state.read(encoded_aggregates(context), keys)
 
     # After the node.
 
@@ -306,8 +296,7 @@ class NodeRunner:
         if targets:
             self._start(context, name, targets)
         if follow:
-            for target, message in graph.followers.get(name, ()):
-                send_encoded(context, target, message)
+            send_all_encoded(context, graph.followers.get(name, ()))
             if graph.has_deferred:
                 context.aggregate(BUSY, graph.busy_followers[name])
 
@@ -315,7 +304,7 @@ class NodeRunner:
         """Return where the conditional edges of a node lead."""
         found: list[Target] = []
         for router in self._graph.branches[name]:
-            state = self._fresh(context, writes, router.schema or self._graph.schema)
+            state = self._fresh(context, name, writes, router.schema or self._graph.schema)
             arguments = (state, CURRENT.get()) if router.takes_context else (state,)
             try:
                 result = yield Call(router.function, arguments, router.is_async)
@@ -324,12 +313,14 @@ class NodeRunner:
             found += destinations(self._graph, name, router, result)
         return found
 
-    def _fresh(self, context: Context, writes: Writes, schema: Schema) -> Any:
-        """Return the state with the updates of the task itself, for its routers."""
+    def _fresh(self, context: Context, name: str, writes: Writes, schema: Schema) -> Any:
+        """Return the state with copies of the updates of the task itself, for one of its routers."""
         graph = self._graph
         values = {key: context.aggregated(key) for key in schema.keys}
         for key, update in writes:
             if key in values:
+                if type(update) not in IMMUTABLE_TYPES:  # a router or a reducer may change it
+                    update = decode(encode(update, name=f"the update of key {key!r} by node {name!r}"))
                 try:
                     values[key] = graph.folds[key].take(values[key], update)
                 except Exception as error:

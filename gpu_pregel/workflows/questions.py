@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import ArgumentError
@@ -13,6 +14,8 @@ from gpu_pregel.workflows.commands import Interrupt
 from gpu_pregel.workflows.tasks import node_of
 
 _NESTED = "__nested__"
+"""The first item of a payload that has the open questions of a graph that is a node."""
+_SHOWN = 20
 _ID = re.compile(r"(?s)\d+:.+:\d+")
 """The id of a question."""
 
@@ -34,6 +37,11 @@ class OpenQuestion(NamedTuple):
     interrupt: Interrupt
 
 
+def is_nested(payload: Any) -> bool:
+    """Whether a payload has the open questions of a graph that is a node."""
+    return isinstance(payload, tuple) and bool(payload) and isinstance(payload[0], str) and payload[0] == _NESTED
+
+
 def pack_nested(questions: Iterable[OpenQuestion]) -> Any:
     """Return the open questions of a nested run as one payload."""
     return (_NESTED, [(one.interrupt.id, one.interrupt.node, one.interrupt.value) for one in questions])
@@ -45,7 +53,7 @@ def open_questions(ledger: Ledger | None) -> list[OpenQuestion]:
     for encoded, payload in ({} if ledger is None else ledger.interrupts()).items():
         assert ledger is not None
         vertex, asked = decode(encoded), decode(payload)
-        if isinstance(asked, tuple) and asked[:1] == (_NESTED,):
+        if is_nested(asked):
             for nested, node, value in asked[1]:
                 name = f"{ledger.step}:{vertex}|{nested}"
                 found.append(OpenQuestion(vertex, nested, Interrupt(value, name, f"{node_of(vertex)}|{node}")))
@@ -64,13 +72,12 @@ def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any
         given = answer
     elif isinstance(answer, dict) and answer and all(isinstance(one, str) and _ID.fullmatch(one) for one in answer):
         wrong = next(one for one in answer if one not in by_id)
-        raise ArgumentError(f"no question {wrong!r} is open; open questions: {', '.join(map(repr, by_id))}")
+        raise ArgumentError(f"no question {wrong!r} is open; open questions: {_listed(by_id)}")
     elif len(questions) == 1:
         given = {questions[0].interrupt.id: answer}
     else:
         raise ArgumentError(
-            f"several questions are open: pass Command(resume={{id: answer}}) with some of the ids "
-            f"{', '.join(map(repr, by_id))}"
+            f"several questions are open: pass Command(resume={{id: answer}}) with some of the ids {_listed(by_id)}"
         )
     answers: dict[str, Any] = {}
     for name, one in given.items():
@@ -81,3 +88,9 @@ def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any
         else:
             answers.setdefault(question.vertex, {})[question.nested] = one
     return answers
+
+
+def _listed(ids: Collection[str]) -> str:
+    """Return ids as text, the first ones of many."""
+    shown = ", ".join(map(repr, islice(ids, _SHOWN)))
+    return shown if len(ids) <= _SHOWN else f"{shown} and {len(ids) - _SHOWN:,} more"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, is_typeddict
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.workflows.signatures import langgraph_hint, takes_two
 from gpu_pregel.workflows.type_hints import resolved_hints
 
 Reducer = Callable[[Any, Any], Any]
@@ -68,9 +68,32 @@ class Schema:
             return True
         return name in (self.cls.model_fields if self._is_model else self.cls.__dataclass_fields__)
 
+    def check_values(self, writes: Writes, source: str) -> None:
+        """Refuse values that fields of a pydantic model do not take.
+
+        An update of a key with a reducer may be of another type than the field.
+        """
+        for name, value in writes if self._is_model else ():
+            if self.keys[name].reducer is None and (problem := _problem(self.cls, name, value)):
+                raise ArgumentError(f"{source} gives key {name!r} {value!r:.80}: {problem}")
+
     def make(self, values: dict[str, Any]) -> Any:
         """Return a state with these values of this class's keys."""
         return values if self.is_dict else self.cls(**values)
+
+
+def _problem(model: Any, name: str, value: Any) -> str:
+    """Return why a field of a pydantic model does not take a value; empty if it does."""
+    from pydantic import ValidationError
+
+    try:
+        model.__pydantic_validator__.validate_assignment(model.model_construct(), name, value)
+    except ValidationError as error:
+        found = [one["msg"] for one in error.errors() if one["loc"][:1] == (name,) and "frozen" not in one["type"]]
+        return "; ".join(found)
+    except Exception:  # of a validator of the whole model, which has no other fields yet
+        return ""
+    return ""
 
 
 def _is_typed_dict(cls: Any) -> bool:
@@ -86,7 +109,7 @@ def _key(cls: Any, name: str, hint: Any) -> Key:
     reducers = [mark for mark in marks if callable(mark) and not isinstance(mark, type)]
     if not reducers:
         return Key(name, None, ())
-    if not _takes_two(reducers[-1]):
+    if not takes_two(reducers[-1]):
         raise ArgumentTypeError(
             f"the reducer of {cls.__name__}.{name} must be a function of (old, new), not {reducers[-1]!r}"
         )
@@ -97,16 +120,6 @@ def _unwrapped(hint: Any) -> Any:
     while get_origin(hint) in _WRAPPERS:
         hint = get_args(hint)[0]
     return hint
-
-
-def _takes_two(function: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        return False
-    except ValueError:  # a builtin that does not say
-        return True
-    return True
 
 
 def _initial(hint: Any) -> tuple[Any, ...]:
@@ -149,6 +162,7 @@ def writes_of(update: Any, keys: Mapping[str, Key], source: str) -> Writes:
         if named.keys().isdisjoint(keys):
             raise ArgumentError(
                 f"{source} gave a {type(update).__name__}, which has no key of the state: {', '.join(keys)}"
+                f"{langgraph_hint(update)}"
             )
         return [(name, value) for name, value in named.items() if name in keys and value is not None]
     raise ArgumentTypeError(

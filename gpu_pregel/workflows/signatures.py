@@ -9,7 +9,16 @@ from typing import Any, Literal, get_args, get_origin
 
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.workflows.commands import Command
+from gpu_pregel.workflows.node_context import NodeContext
 from gpu_pregel.workflows.type_hints import resolved_hints
+
+_LANGGRAPHS = {
+    "config": '; context.config has the caller\'s config["configurable"]',
+    "runtime": "; the context has what LangGraph's Runtime has",
+    "store": "; refer to the store in the function",
+    "writer": "; call context.write",
+}
+"""Parameters for which LangGraph has arguments, and what to use instead."""
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -74,6 +83,29 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__)
 
 
+def takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with two arguments."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # a builtin that does not say
+        return True
+    return True
+
+
+def langgraph_hint(given: Any) -> str:
+    """Return what to use in place of an object of LangGraph or LangChain, as the end of an error; empty for others."""
+    cls = type(given)
+    if cls.__module__.partition(".")[0] not in ("langgraph", "langchain_core"):
+        return ""
+    if hasattr(given, "add_node") and not hasattr(given, "invoke"):
+        return "; take it over by from_langgraph(builder).compile()"
+    if hasattr(given, "invoke"):
+        return "; pass its method invoke, or take a graph of LangGraph over by from_langgraph(builder)"
+    return "; it is LangGraph's: use that of gpu_pregel.workflows" if cls.__name__ in ("Command", "Send") else ""
+
+
 def takes_context(function: Callable[..., Any], role: str) -> bool:
     """Whether a function has a second parameter without default."""
     try:
@@ -85,4 +117,11 @@ def takes_context(function: Callable[..., Any], role: str) -> bool:
     several = any(one.kind is one.VAR_POSITIONAL for one in parameters)
     if len(required) > 2 or (not positional and not several):
         raise ArgumentTypeError(f"{role} must be a function of (state) or (state, context), not of {len(required)}")
+    keywords = [one for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+    for one in [*required[1:], *keywords]:
+        if one in keywords or (one.name in _LANGGRAPHS and hints_of(function).get(one.name) is not NodeContext):
+            raise ArgumentTypeError(
+                f"{role} must be a function of (state) or (state, context), where context is a NodeContext: it cannot "
+                f"be given {one.name!r}{_LANGGRAPHS.get(one.name, '')}"
+            )
     return len(required) == 2

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.codec import id_key
 from gpu_pregel.host.agents.recovery import RecoveredRun, read_run
+from gpu_pregel.host.agents.state_history import read_states
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import Interrupt
@@ -85,7 +86,8 @@ def get_state(runs: GraphRuns, config: Mapping[str, Any]) -> StateSnapshot:
     wanted = configurable_of(config).get("checkpoint_id")
     run, superstep = (row.id, row.head) if wanted is None else thread.find(str(wanted))
     commits = {one.step: one for one in thread.store.history(run)}
-    return _snapshot(runs, thread, run, superstep, commits, is_last=(run, superstep) == (row.id, row.head))
+    is_last = (run, superstep) == (row.id, row.head)
+    return _snapshot(runs, thread, run, superstep, commits, read_run(thread.store, run, None if is_last else superstep))
 
 
 def get_history(
@@ -101,7 +103,8 @@ def get_history(
         raise ArgumentError("before must be the config of a state of the thread, with a checkpoint_id")
     run, superstep = (row.id, row.head) if start is None else thread.find(str(start))
     places = _places(thread, run, superstep)
-    states = (_snapshot(runs, thread, *place, is_last=place[:2] == (row.id, row.head)) for place in places)
+    reader = _StateReader(thread)
+    states = (_snapshot(runs, thread, *place, reader.read(*place[:2], (row.id, row.head))) for place in places)
     first = int(before is not None)
     return islice(states, first, None if limit is None else first + limit)
 
@@ -128,10 +131,31 @@ def _places(thread: StoredThread, run: str, superstep: int) -> Iterator[tuple[st
         run, superstep = parent
 
 
+class _StateReader:
+    """Reads states of a thread, the latest first: many at once, as one is made of those before it."""
+
+    def __init__(self, thread: StoredThread) -> None:
+        self._store, self._run = thread.store, ""
+        self._states: dict[int, RecoveredRun] = {}
+
+    def read(self, run: str, superstep: int, last: tuple[str, int]) -> RecoveredRun:
+        """Return the state after a superstep; that of the ``last`` one with what has begun since."""
+        if (run, superstep) == last:
+            return read_run(self._store, run)
+        if run != self._run or superstep not in self._states:
+            self._run = run
+            self._states = {one.superstep - 1: one for one in read_states(self._store, run, superstep)}
+        return self._states[superstep]
+
+
 def _snapshot(
-    runs: GraphRuns, thread: StoredThread, run: str, superstep: int, commits: Mapping[int, CommitRow], *, is_last: bool
+    runs: GraphRuns,
+    thread: StoredThread,
+    run: str,
+    superstep: int,
+    commits: Mapping[int, CommitRow],
+    found: RecoveredRun,
 ) -> StateSnapshot:
-    found = read_run(thread.store, run, None if is_last else superstep)
     tasks, commit, forked = _tasks(runs, found), commits.get(superstep), thread.store.run(run).parent
     steps = [step for step in (*commits, *([-1] if forked is None else [])) if step < superstep]
     parent = (run, max(steps)) if steps else forked

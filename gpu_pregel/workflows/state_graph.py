@@ -25,7 +25,15 @@ from gpu_pregel.workflows.graph_runs import CompileKeywords, CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.schemas import Key, Schema
-from gpu_pregel.workflows.signatures import command_targets, first_annotation, name_of, router_targets, takes_context
+from gpu_pregel.workflows.signatures import (
+    command_targets,
+    first_annotation,
+    langgraph_hint,
+    name_of,
+    router_targets,
+    takes_context,
+    takes_two,
+)
 from gpu_pregel.workflows.subgraphs import Subgraph, as_node
 
 if TYPE_CHECKING:
@@ -143,10 +151,11 @@ class StateGraph:
         if isinstance(function, CompiledGraph):
             function = as_node(function, node)
         if not callable(function):
-            raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}")
+            hint = "; compile it" if isinstance(function, StateGraph) else langgraph_hint(function)
+            raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}{hint}")
         with_context = takes_context(function, f"node {node!r}")
         check_retry(f"retry of node {node!r}", retry)
-        if error_handler is not None and not callable(error_handler):
+        if error_handler is not None and not (callable(error_handler) and takes_two(error_handler)):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
         if cache is not None and not isinstance(cache, CachePolicy):
             raise ArgumentTypeError(f"cache of node {node!r} must be a CachePolicy, not {cache!r:.200}")
@@ -176,8 +185,6 @@ class StateGraph:
             raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
         if ":" in name:
             raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
-        if name in self._keys:
-            raise ArgumentError(f"{name!r} is a key of the state: choose another name for the node")
 
     def _input_of(self, function: Node) -> Schema:
         """Return the schema of a function's first parameter, or that of the graph."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gpu_pregel.errors import ArgumentError, ClaimedError, UnknownRunError
 from gpu_pregel.host.agents.codec import encode
-from gpu_pregel.host.agents.recovery import read_run
+from gpu_pregel.host.agents.recovery import RunChangedError, check_unchanged, read_run
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.arguments import check_text
 from gpu_pregel.host.stores.leases import claim_run
@@ -93,25 +93,34 @@ class StoredThread:
         found = read_run(self.store, row.id)
         return bool(found.begun or due_tasks(graph, found.state, active_vertices(found.state)))
 
-    def drop_tasks(self, row: RunRow, graph: GraphSpec) -> RunRow:
-        """Fork a run without its unfinished tasks; return the fork."""
-        return self.store.run(self._fork(row.id, row.head, graph))
+    def fork(self, row: RunRow, drop: GraphSpec | None = None) -> RunRow:
+        """Fork the current run, whose row is given, without its unfinished tasks if a graph is; return the fork.
 
-    def fork_from(self, checkpoint: str, drop: GraphSpec | None) -> str:
+        Raises
+        ------
+        RunChangedError
+            Another program may have continued the thread since the row was read.
+        """
+        return self._fork(row.id, row.head, drop, row)
+
+    def fork_from(self, checkpoint: str, drop: GraphSpec | None) -> RunRow:
         """Let the thread go on from a former state, without its tasks if a graph is given; return the new run."""
-        run, superstep = self.find(checkpoint)
-        return self._fork(run, superstep, drop)
+        return self._fork(*self.find(checkpoint), drop)
 
-    def _fork(self, run: str, superstep: int, drop: GraphSpec | None) -> str:
-        """Fork a run, unless a program is computing the current one."""
+    def _fork(self, run: str, superstep: int, drop: GraphSpec | None, since: RunRow | None = None) -> RunRow:
+        """Fork a run, unless a program is computing the current one or has continued it ``since``."""
         count, current = self._latest()
         if current is None:
             raise ArgumentError(f"there is no thread {self.name!r} in {self.store.name}")
         with claims_explained():
             claim = claim_run(self.store, current.id, lease_seconds=_FORK_SECONDS, durability="process", takeover=False)
         try:
+            if since is not None:
+                if since.id != current.id:
+                    raise RunChangedError
+                check_unchanged(claim, since)
             if self._find(count + 1) is not None:
-                raise ArgumentError(f"another program has continued thread {self.name!r} meanwhile: call again")
+                raise self.continued_error()
             state = read_run(self.store, run, superstep).state
             if drop is not None:
                 drop_tasks(drop, state)
@@ -119,7 +128,11 @@ class StoredThread:
             self.store.fork(run, superstep, new, pack_state(state), meta=self.store.run(run).meta or b"", blobs={})
         finally:
             self.store.release(claim)
-        return new
+        return self.store.run(new)
+
+    def continued_error(self) -> ArgumentError:
+        """Return the error for a thread that another program has continued during a call."""
+        return ArgumentError(f"another program has continued thread {self.name!r} meanwhile: call again")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
-from gpu_pregel.workflows.calls import finish_on_loop, open_run
+from gpu_pregel.workflows.calls import closing_streams, finish_on_loop, open_run
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.stream_reports import DEBUG, Reporter
 
@@ -124,6 +124,7 @@ class Stream:
                 yield item
         except BaseException:  # the caller has closed the generator, or has been cancelled
             task.cancel()
+            closing_streams().add(task)
             await asyncio.wait((task,))
             _ = task.cancelled() or task.exception()  # which nobody waits for any more
             raise

@@ -14,6 +14,7 @@ from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.encoded_context import is_observed, recorded_answers, run_of
 from gpu_pregel.host.agents.recovery import begin
+from gpu_pregel.host.stores.leases import owner
 from gpu_pregel.workflows.commands import Command, Send
 from gpu_pregel.workflows.graph_runs import GraphRuns
 from gpu_pregel.workflows.graph_spec import PARENT
@@ -113,7 +114,8 @@ class NestedRun:
             except UnknownRunError:
                 pass
             else:
-                agents = runs.reopen(row, self._options(row.head + 1))
+                # An attempt in this process that has the run was abandoned, as tasks are tried one attempt at a time.
+                agents = runs.reopen(row, self._options(row.head + 1), takeover=row.owner == owner())
                 runs.continue_held(agents)
                 return self._reported(agents)
         message: tuple[str, dict[str, Any], list[Any]] = (INPUT, self._input(state), [])

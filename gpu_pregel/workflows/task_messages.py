@@ -14,6 +14,7 @@ from gpu_pregel.workflows.commands import END, START, Command, Send
 from gpu_pregel.workflows.graph_spec import BUSY, TRIGGER, GraphSpec, Router
 from gpu_pregel.workflows.reducers import add_messages
 from gpu_pregel.workflows.schemas import Key, Writes, writes_of
+from gpu_pregel.workflows.signatures import langgraph_hint
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
@@ -172,7 +173,7 @@ def destinations(graph: GraphSpec, name: str, router: Router, result: Any) -> li
         else:
             raise ArgumentTypeError(
                 f"the router {router.name!r} of node {name!r} returned {one!r:.200}: return names of nodes or Send "
-                f"objects, or pass routes"
+                f"objects, or pass routes{langgraph_hint(one)}"
             )
     return found
 

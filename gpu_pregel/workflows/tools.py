@@ -22,8 +22,10 @@ from gpu_pregel.workflows.docstrings import read_docstring
 from gpu_pregel.workflows.function_arguments import Validate, arguments_of, parameters_of_type
 from gpu_pregel.workflows.function_threads import FunctionThread
 from gpu_pregel.workflows.json_schemas import Schema
+from gpu_pregel.workflows.limited_waits import TooLateError, is_being_cancelled, wait_at_most
 from gpu_pregel.workflows.messages import Message, ToolCall, tool_answer
 from gpu_pregel.workflows.tool_results import text_of_result
+from gpu_pregel.workflows.well_formed_text import well_formed
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_ERROR = 2_000
@@ -196,7 +198,7 @@ class Tool:
         while True:
             try:
                 result = self._call(self._arguments(call, context, attempt))
-                return tool_answer(text_of_result(result), call)
+                return tool_answer(well_formed(text_of_result(result)), call)
             except (Exception, SystemExit) as error:
                 wait = self._wait_after(error, attempt)
                 if wait is None:
@@ -210,8 +212,10 @@ class Tool:
         while True:
             try:
                 result = await self._acall(self._arguments(call, context, attempt))
-                return tool_answer(text_of_result(result), call)
-            except (Exception, SystemExit) as error:
+                return tool_answer(well_formed(text_of_result(result)), call)
+            except (Exception, SystemExit, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+                    raise
                 wait = self._wait_after(error, attempt)
                 if wait is None:
                     return self.failure(call, error)
@@ -224,7 +228,7 @@ class Tool:
         if not isinstance(error, ToolError):
             text = f"{type(error).__name__}: {text}" if text else type(error).__name__
         text = text if len(text) <= _MAX_ERROR else f"{text[:_MAX_ERROR]}…"
-        return tool_answer(f"The tool {self.name} failed: {text}", call, failed=True)
+        return tool_answer(well_formed(f"The tool {self.name} failed: {text}"), call, failed=True)
 
     def _arguments(self, call: ToolCall, context: ToolContext | None, attempt: int) -> dict[str, Any]:
         if call.get("invalid_arguments") is not None:
@@ -251,15 +255,12 @@ class Tool:
         else:
             outcome = FunctionThread(functools.partial(self.function, **arguments), asyncio.get_running_loop())
             pending = outcome.wait()
-        deadline = asyncio.timeout(self.timeout)
+        if self.timeout is None:
+            return await _awaited_twice(pending)
         try:
-            async with deadline:
-                result = await pending
-                return await result if inspect.iscoroutine(result) else result
-        except TimeoutError:
-            if deadline.expired():
-                raise self._expired(is_running=not self.is_async) from None
-            raise
+            return await wait_at_most(_awaited_twice(pending), self.timeout)
+        except TooLateError as late:
+            raise self._expired(is_running=late.is_running or not self.is_async) from None
 
     def _expired(self, is_running: bool) -> ToolError:
         # A second attempt beside the first one, which goes on, would do twice what the tool does.
@@ -281,6 +282,12 @@ def _awaited(result: Any) -> Any:
         return await result
 
     return asyncio.run(wait()) if inspect.iscoroutine(result) else result
+
+
+async def _awaited_twice(pending: Awaitable[Any]) -> Any:
+    """Return a result, or that of the coroutine that a function has returned."""
+    result = await pending
+    return await result if inspect.iscoroutine(result) else result
 
 
 ToolLike: TypeAlias = Tool | Callable[..., Any] | dict[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.errors import ArgumentError, NodesFailedError
+from gpu_pregel.errors import ArgumentError, NodesFailedError, RunExistsError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.recovery import read_records, read_run
+from gpu_pregel.host.agents.recovery import RunChangedError, read_records, read_run
 from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import START
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
@@ -27,21 +27,26 @@ def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_nod
     if as_node is not None and as_node != START and as_node not in runs.graph.nodes:
         raise ArgumentError(f"as_node is {as_node!r}, which is no node: {', '.join(map(repr, runs.graph.nodes))}")
     checkpoint = configurable_of(config).get("checkpoint_id")
-    row = thread.current()
-    if row is None:
-        if checkpoint is not None:
-            raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
-        return _commit(thread, runs.begin_empty(thread.name), writes, START if as_node is None else as_node)
-    if checkpoint is not None:
-        run, superstep = thread.find(str(checkpoint))
-    else:
-        run, superstep = row.id, row.head
-    if as_node is None:
-        as_node = _last_node(thread, run, superstep)
-    if checkpoint is not None or read_run(thread.store, run).begun:
-        run = thread.fork_from(checkpoint_id(run, superstep), None)
-    row = thread.store.run(run)
-    return _commit(thread, runs.reopen(row, runs.run_options(None, row.head + 1)), writes, as_node)
+    while True:
+        row = thread.current()
+        try:
+            if row is None:
+                if checkpoint is not None:
+                    raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
+                agents, node = runs.begin_empty(thread.name), START if as_node is None else as_node
+            else:
+                run, superstep = (row.id, row.head) if checkpoint is None else thread.find(str(checkpoint))
+                node = _last_node(thread, run, superstep) if as_node is None else as_node
+                if checkpoint is not None:
+                    row = thread.fork_from(str(checkpoint), None)
+                elif read_run(thread.store, run).begun:
+                    row = thread.fork(row)
+                agents = runs.reopen(row, runs.run_options(None, row.head + 1), since=row)
+        except (RunChangedError, RunExistsError):  # by another program
+            if checkpoint is not None:
+                raise thread.continued_error() from None
+        else:
+            return _commit(thread, agents, writes, node)
 
 
 def _last_node(thread: StoredThread, run: str, superstep: int) -> str:

@@ -30,6 +30,7 @@ from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.superstep_state import SuperstepState
 from gpu_pregel.host.agents.timers import due_timers
 from gpu_pregel.host.agents.workers.garbage_collection import FEW, relaxed_gc
+from gpu_pregel.host.agents.workers.thread_transport import ThreadTransport
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
 from gpu_pregel.host.superstep.master import ENDED, Master, Policy
@@ -312,7 +313,5 @@ def _transport(options: RunOptions, partition_options: PartitionOptions, *, in_s
 
         return WorkerPool(partition_options, options.workers)
     if options.threads:
-        from gpu_pregel.host.agents.workers.thread_transport import ThreadTransport
-
         return ThreadTransport(partition_options, options.threads, in_slices=in_slices, quick=options.quick)
     return InProcessTransport(partition_options, in_slices=in_slices)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import nullcontext
 from contextvars import copy_context
-from threading import Lock
+from functools import partial
+from queue import SimpleQueue
+from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -37,7 +39,7 @@ class AsyncDriver:
 
     def __init__(self, options: RunOptions) -> None:
         self._loop = asyncio.get_running_loop()
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread: _CallThread | None = None
         self._is_cancelled = self._is_abandoned = False
         self._advancing = Lock()
         """Held by the thread outside of attempts, until it has been abandoned."""
@@ -149,17 +151,15 @@ class AsyncDriver:
         return function(*arguments) if on_loop else await self._finish(self._submit(function, *arguments))
 
     def _submit(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
-        return self._loop.run_in_executor(self._take_thread(), copy_context().run, function, *arguments)
-
-    def _take_thread(self) -> ThreadPoolExecutor:
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "arun")
-        return self._thread
+            self._thread = _CallThread()
+        call = partial(copy_context().run, function, *arguments)
+        return asyncio.wrap_future(self._thread.submit(call), loop=self._loop)
 
     def _leave_thread(self) -> None:
         """Let the thread end once it has nothing to do; the next call makes another one."""
         if self._thread is not None:
-            self._thread.shutdown(wait=False)
+            self._thread.leave()
             self._thread = None
 
     async def _finish(self, future: asyncio.Future[T]) -> T:
@@ -170,6 +170,37 @@ class AsyncDriver:
             except asyncio.CancelledError:
                 self._is_cancelled = True
         return future.result()
+
+
+class _CallThread:
+    """A thread that makes one call after the other; the process ends without waiting for it, as a call may hang."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        Thread(target=self._serve, name="arun", daemon=True).start()
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Make a call after those before it, unless it is cancelled by then."""
+        future: Future[T] = Future()
+        self._calls.put((future, call))
+        return future
+
+    def leave(self) -> None:
+        """End the thread after its calls."""
+        self._calls.put(None)
+
+    def _serve(self) -> None:
+        while (entry := self._calls.get()) is not None:
+            future, call = entry
+            if future.set_running_or_notify_cancel():
+                try:
+                    result = call()
+                except BaseException as error:
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+                    del result
+            del entry, future, call  # so that a thread that waits keeps no run alive
 
 
 def _is_small(agents: AgentRun) -> bool:

@@ -23,6 +23,8 @@ class ClosedList(list[Any]):
             "before compute returns"
         )
 
+    extend = append
+
 
 CLOSED = ClosedList()
 

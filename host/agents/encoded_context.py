@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_pregel.host.agents.codec import decode
@@ -23,6 +23,11 @@ def encoded_aggregates(context: Context) -> Mapping[str, bytes]:
 def send_encoded(context: Context, target: Id, message: bytes) -> None:
     """Send an encoded message to a vertex, given by its encoded id, regardless of ``max_outbox``."""
     context._outbox.append((target, message))
+
+
+def send_all_encoded(context: Context, messages: Iterable[tuple[Id, bytes]]) -> None:
+    """Send several such messages, each with the encoded id of its vertex."""
+    context._outbox.extend(messages)
 
 
 def contribute_encoded(context: Context, name: str, data: bytes) -> None:

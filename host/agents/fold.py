@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.combiners import ContributionsError, Reduction, SuperstepFold
+from gpu_pregel.host.agents.combiners import ContributionsError, Reduction
 from gpu_pregel.host.agents.companion import Companion
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
@@ -80,7 +79,7 @@ def fold_superstep(
     inbox = route(records, ledger.sent)
     awake, requesting = _find_awake(records)
     refused: Refusals = {} if companion is None else companion.find_refusals(records)
-    values, aggregates = _fold_aggregates(options, state, records, refused) if options.reductions else ({}, {})
+    values, aggregates = _fold_aggregates(options, state, records, refused) if state.aggregates else ({}, {})
     mutated = NO_CHANGE
     if requesting:
         mutated = _resolve(requesting, state, changed, inbox, options, refused)
@@ -108,14 +107,17 @@ def fold_superstep(
 
 def route(records: Records, sent: Inbox) -> Inbox:
     """Return each vertex's messages for the next superstep: those from vertices, then those from outside."""
-    inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
+    inbox: Inbox = {}
     for _, record in records:
         for target, message in record.outbox:
-            inbox[target].append(message)
-    inbox.default_factory = None
+            messages = inbox.get(target)
+            if messages is None:
+                inbox[target] = [message]
+            else:
+                messages.append(message)
     if sent:
-        for target, messages in sent.items():
-            inbox.setdefault(target, []).extend(messages)
+        for target, several in sent.items():
+            inbox.setdefault(target, []).extend(several)
     return inbox
 
 
@@ -194,29 +196,27 @@ def _fold_aggregates(
         for name, data in record.aggregates:
             contributions.setdefault(name, []).append((vertex, data))
     values: dict[str, Any] = {}
-    encoded: dict[str, bytes] = {}
-    for name, aggregator in options.aggregators_by_name.items():
-        before, made = aggregator.initial, contributions.get(name, [])
-        if isinstance(aggregator.combine, SuperstepFold):
-            encoded[name] = before = state.aggregates[name]
-            if made:
-                try:
-                    encoded[name] = aggregator.combine.fold(before, made)
-                except ContributionsError as error:
-                    for vertex, reason in error.reasons.items():
-                        refused.setdefault(vertex, refusal(str(reason), reason))
-            continue
+    encoded = state.aggregates.copy()
+    for name, fold in options.folds.items():
+        if name in contributions:
+            try:
+                encoded[name] = fold.fold(encoded[name], contributions[name])
+            except ContributionsError as error:
+                for vertex, reason in error.reasons.items():
+                    refused.setdefault(vertex, refusal(str(reason), reason))
+    for name, reduction in options.reductions.items():
+        aggregator, made = options.aggregators_by_name[name], contributions.get(name, [])
+        before = aggregator.initial
         if aggregator.persistent:
             if not made and options.master is None:
-                encoded[name] = state.aggregates[name]
                 continue
-            before = decode(state.aggregates[name], name=f"the aggregate {name!r}")
+            before = decode(encoded[name], name=f"the aggregate {name!r}")
         try:
-            values[name], encoded[name] = _extend(options.reductions[name], before, made)
+            values[name], encoded[name] = _extend(reduction, before, made)
         except (Exception, SystemExit) as error:
             if not made:
                 raise
-            for vertex, reason in _blame(name, options.reductions[name], before, made, error).items():
+            for vertex, reason in _blame(name, reduction, before, made, error).items():
                 refused.setdefault(vertex, reason)
     return values, encoded
 

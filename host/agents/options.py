@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import encode
-from gpu_pregel.host.agents.combiners import Reduction
+from gpu_pregel.host.agents.combiners import Reduction, SuperstepFold
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Observer
@@ -63,8 +63,10 @@ class RunOptions:
     functions_by_name : dict of str to callable
         All compute functions.
     aggregators_by_name : dict of str to Aggregator
+    folds : dict of str to SuperstepFold
+        Those of aggregators of a layer on top of the runtime.
     reductions : dict of str to Reduction
-        The reduction of each aggregator.
+        The reductions of all other aggregators.
     observers : list of callables
     quick : set of Id
         Vertices whose last attempts took little time; runs with copies of the options learn from each other.
@@ -103,6 +105,7 @@ class RunOptions:
     given: frozenset[str] = field(init=False, default=frozenset())
     functions_by_name: dict[str, Compute] = field(init=False)
     aggregators_by_name: dict[str, Aggregator] = field(init=False)
+    folds: dict[str, SuperstepFold] = field(init=False)
     reductions: dict[str, Reduction] = field(init=False)
     observers: list[Observer] = field(init=False)
     quick: set[bytes] = field(init=False, default_factory=set, repr=False, compare=False)
@@ -135,7 +138,7 @@ class RunOptions:
         self.observers = as_observers(self.observer)
         self.functions_by_name = self._functions()
         self._check_timeout()
-        self.aggregators_by_name, self.reductions = {}, {}
+        self.aggregators_by_name, self.folds, self.reductions = {}, {}, {}
         for name, aggregator in _by_name("aggregators", self.aggregators).items():
             self._add_aggregator(name, aggregator)
 
@@ -226,7 +229,11 @@ class RunOptions:
         reduction = Reduction.of(f"aggregator {name!r}", aggregator.combine)
         if aggregator.initial is None:
             aggregator = replace(aggregator, initial=reduction.identity)
-        self.aggregators_by_name[name], self.reductions[name] = aggregator, reduction
+        self.aggregators_by_name[name] = aggregator
+        if isinstance(aggregator.combine, SuperstepFold):
+            self.folds[name] = aggregator.combine
+        else:
+            self.reductions[name] = reduction
 
     def for_partitions(self, run_id: str, branch: int = 0) -> PartitionOptions:
         """Return the options that partitions need."""

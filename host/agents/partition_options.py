@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from inspect import CO_COROUTINE
+from functools import lru_cache, partial
+from inspect import CO_COROUTINE, iscoroutinefunction
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -111,9 +111,6 @@ def is_async(function: Any) -> bool:
     """Whether a function or callable object returns coroutines."""
     if type(function) is FunctionType and not function.__dict__:  # the usual case, ten times as fast
         return bool(function.__code__.co_flags & CO_COROUTINE)
-    from functools import partial
-    from inspect import iscoroutinefunction
-
     while isinstance(function, partial):
         function = function.func
     is_object = type(type(function).__call__) is FunctionType
@@ -130,6 +127,4 @@ def _is_marked(function: Any) -> bool:
 @lru_cache(maxsize=256)
 def _has_async_call(kind: type[Any]) -> bool:
     """Whether objects of a class return coroutines when they are called."""
-    from inspect import iscoroutinefunction
-
     return iscoroutinefunction(kind.__call__)

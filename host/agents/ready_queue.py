@@ -20,7 +20,7 @@ class ReadyQueue:
         """Vertices that can start now."""
         self._none: list[int] = [0] * partitions
         self._nothing: list[list[Id]] = [[]] * partitions
-        self._suspects: list[deque[Id]] = [deque() for _ in range(partitions)]
+        self._suspects: dict[int, deque[Id]] = {}
         self._alone = [False] * partitions
         self._delayed: list[tuple[float, int, Id, int, bool]] = []
         self._count = 0
@@ -31,13 +31,13 @@ class ReadyQueue:
             self._count += 1
             heapq.heappush(self._delayed, (ready, self._count, vertex, partition, suspect))
         elif suspect:
-            self._suspects[partition].append(vertex)
+            self._suspects.setdefault(partition, deque()).append(vertex)
         else:
             self.due[partition].append(vertex)
 
     def vertices(self) -> set[Id]:
         """Return all queued vertices."""
-        queued = {vertex for part in (*self.due, *self._suspects) for vertex in part}
+        queued = {vertex for part in (*self.due, *self._suspects.values()) for vertex in part}
         return queued.union(vertex for _, _, vertex, *_ in self._delayed)
 
     def take(self, now: float) -> list[tuple[int, list[Id]]]:
@@ -53,16 +53,16 @@ class ReadyQueue:
                 self.due[partition] = []
                 self.running[partition] += len(due)
                 taken.append((partition, due))
-            elif self._suspects[partition] and not self.running[partition]:
+            elif not self.running[partition] and (suspects := self._suspects.get(partition)):
                 self._alone[partition] = True
                 self.running[partition] = 1
-                taken.append((partition, [self._suspects[partition].popleft()]))
+                taken.append((partition, [suspects.popleft()]))
         return taken
 
     def idle(self) -> list[int]:
         """Return the partitions that have nothing to compute."""
-        waiting = zip(self.running, self.due, self._suspects, strict=True)
-        return [partition for partition, parts in enumerate(waiting) if not any(parts)]
+        waiting = enumerate(zip(self.running, self.due, strict=True))
+        return [partition for partition, parts in waiting if not any(parts) and not self._suspects.get(partition)]
 
     def finish(self, partition: int, count: int) -> None:
         """Count ``count`` attempts as ended."""
@@ -79,7 +79,7 @@ class ReadyQueue:
         """Whether no vertex is queued and no attempt is running."""
         if self.due != self._nothing or self.running != self._none:
             return False
-        return not (self._delayed or any(self._suspects))
+        return not (self._delayed or any(self._suspects.values()))
 
     def next_time(self) -> float | None:
         """Return when the next delayed vertex can start."""

@@ -32,9 +32,13 @@ from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.rows import RunRow
+    from gpu_pregel.host.stores.rows import Claim, RunRow
     from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
+
+
+class RunChangedError(Exception):
+    """Another program may have changed a run since its row was read: read it again."""
 
 
 @dataclass
@@ -164,9 +168,18 @@ def _check_limit(where: str, recovered: RecoveredRun, options: RunOptions) -> No
 
 
 def begin_from_store(
-    store: Store, run_id: str, options: RunOptions, *, takeover: bool, kind: RunKind = AGENTS
+    store: Store,
+    run_id: str,
+    options: RunOptions,
+    *,
+    takeover: bool,
+    kind: RunKind = AGENTS,
+    since: RunRow | None = None,
 ) -> RecoveredRun:
-    """Claim a run in a store and read it."""
+    """Claim a run in a store and read it.
+
+    Raises ``RunChangedError`` unless the run is as it was when the row ``since`` was read.
+    """
     found = store.run(run_id).kind
     if found != kind.name:
         raise ArgumentError(f"run {run_id!r} has {found} vertices: resume it with gp.run")
@@ -174,6 +187,8 @@ def begin_from_store(
         store, run_id, lease_seconds=options.lease_seconds, durability=options.durability, takeover=takeover
     )
     try:
+        if since is not None:
+            check_unchanged(claim, since)
         result, where = read_run(store, run_id), f"{store.name}, run {run_id!r}"
         _check_limit(where, result, options)
         stored = result.state.options
@@ -200,20 +215,32 @@ def begin_from_store(
     return result
 
 
-def read_run(store: Store, run_id: str, superstep: int | None = None) -> RecoveredRun:
+def check_unchanged(claim: Claim, since: RunRow) -> None:
+    """Raise ``RunChangedError`` if another program may have written to a run between its row and this claim.
+
+    It had to claim the run, before or after the row was read, and a claim that has not been released has a lease.
+    """
+    if since.lease != 0 or claim.epoch != since.epoch + 1:
+        raise RunChangedError
+
+
+def read_run(
+    store: Store, run_id: str, superstep: int | None = None, keep: Callable[[int, State], object] | None = None
+) -> RecoveredRun:
     """Read a run of agents after a superstep from a store; its rows are those of the commits since the base.
 
-    It is read again if the run changed in the meantime.
+    It is read again if the run changed in the meantime. ``keep`` is called with each superstep since the base and the
+    state after it, which it must copy.
     """
     with relaxed_gc(beside_users_code=False):
         saved = store.load(run_id, superstep)
         try:
-            return _read(store, saved)
+            return _read(store, saved, keep)
         except StoreError:
             again = store.load(run_id, superstep)
             if again.run == saved.run:
                 raise
-            return _read(store, again)
+            return _read(store, again, keep)
 
 
 def read_held(store: Store, run_id: str) -> Ledger:
@@ -280,7 +307,7 @@ def _receive(begun: BegunSuperstep, state: State) -> None:
         segment.receive(state)
 
 
-def _read(store: Store, saved: SavedRun) -> RecoveredRun:
+def _read(store: Store, saved: SavedRun, keep: Callable[[int, State], object] | None = None) -> RecoveredRun:
     run = saved.run
     check_readable(store, run)
 
@@ -290,6 +317,8 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     status = run.status if saved.step == run.head else "running"
     result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status, base_size=len(base))
     result.blobs = {name: bytearray(saved.blob(name)) for name in saved.blobs}
+    if keep is not None:
+        keep(saved.base_step, state)
     last: SavedSuperstep | None = None
     carried: list[Segment] = []
     begun_at: int | None = None
@@ -311,6 +340,10 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
             reading(last.step, partial(last.deliver, state))
         reading(commit.step, partial(read.apply, state))
         last = read
+        if keep is not None:
+            reading(commit.step, partial(read.deliver, state))
+            keep(commit.step, state)
+            last = None
     if last is not None:
         reading(last.step, partial(last.deliver, state))
     held = carried + reading(saved.step + 1, partial(_held_segments, saved), saved.held())

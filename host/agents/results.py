@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,6 +12,10 @@ from gpu_pregel.host.agents.codec import decode, id_key
 from gpu_pregel.host.agents.records import FailedVertex, Id, VertexData
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex
 from gpu_pregel.host.superstep.trace import Trace
+
+_FRAME = re.compile(r'^(?=  File ")', re.MULTILINE)
+_OWN_FRAME = f'  File "{__file__.rsplit("/", 3)[0]}/'
+"""Where the description of a frame begins, and how one of this package does."""
 
 
 class VertexFailure(NamedTuple):
@@ -40,6 +45,14 @@ class VertexFailure(NamedTuple):
     messages: list[Any]
     attempts: int | None = None
     value: Any = None
+
+    @property
+    def users_traceback(self) -> str:
+        """The traceback from the first frame outside of this package on; empty if there is none."""
+        heading, *frames = _FRAME.split(self.traceback)
+        while frames and frames[0].startswith(_OWN_FRAME):
+            del frames[0]
+        return "".join([heading, *frames]) if frames else ""
 
 
 def decode_failure(failed: FailedVertex) -> VertexFailure:

@@ -12,6 +12,7 @@ from gpu_pregel.host.agents.codec import decode, id_key
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.records import FailedVertex, Id, Record, VertexData
 from gpu_pregel.host.agents.results import VertexFailure, decode_failure, decode_failures, decode_or_keep
+from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex
 
 
@@ -35,6 +36,8 @@ class VertexProgress:
         Of a failed vertex, and of one that is tried again.
     payload : data
         Of an interrupted vertex, what it asks.
+    computed : Vertex or None
+        A completed vertex with its new value and its vote, before its requests are carried out.
     """
 
     status: str
@@ -44,6 +47,7 @@ class VertexProgress:
     outbox: list[tuple[Any, Any]]
     failure: VertexFailure | None = None
     payload: Any = None
+    computed: Vertex | None = None
 
 
 class _Row(NamedTuple):
@@ -104,6 +108,7 @@ class SuperstepState(Mapping[Any, VertexProgress]):
             [] if record is None else [(decode(target), decode_or_keep(message)) for target, message in record.outbox],
             None if failed is None else decode_failure(failed),
             None if entry.payload is None else decode_or_keep(entry.payload),
+            None if record is None else _computed(key, before, record),
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -129,3 +134,9 @@ class SuperstepState(Mapping[Any, VertexProgress]):
     def retryable(self) -> list[Any]:
         """The failed vertices whose failures allow further attempts."""
         return [decode(vertex) for vertex, one in self._failed.items() if one.failure.retryable]
+
+
+def _computed(key: Id, before: VertexData, record: Record) -> Vertex:
+    """Return a vertex after its computation."""
+    changed = State({key: before}, {}, {}, "").computed([(key, record)], ())
+    return decode_vertex(decode(key), changed.get(key, before))

@@ -6,12 +6,14 @@ import os
 import re
 import socket
 import threading
+from _thread import allocate_lock, start_new_thread
 from contextlib import suppress
 from functools import lru_cache
-from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from gpu_pregel.errors import ClaimedError, FencedError, StoreError
+from gpu_pregel.host.stores.lease_renewals import LeaseRenewals
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import Claim
@@ -77,37 +79,50 @@ def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: st
 
 
 class Lease:
-    """Renews a claim on a thread of its own, so that a long superstep does not lose it."""
+    """Renews a claim in the background, so that a long superstep does not lose it.
+
+    Each renewal has a thread of its own: a store that does not respond delays only its own leases.
+
+    Attributes
+    ----------
+    due : float
+        When the next renewal begins, on the monotonic clock.
+    """
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self.store, self.claim = store, claim
         self._process = os.getpid()
         self._is_released = False
-        self._ends: SimpleQueue[bool] = SimpleQueue()
-        self._thread = threading.Thread(target=self._renew, name=f"lease of run {claim.run_id}", daemon=True)
-        self._thread.start()
+        self._busy = allocate_lock()
+        """Held while the claim is renewed or released."""
+        self._dropping = allocate_lock()
+        """Held from ``drop`` until the claim is released."""
+        self.due = monotonic() + claim.lease_seconds / 3
+        _RENEWALS.add(self)
 
     @property
     def is_released(self) -> bool:
         """Whether the claim was released, or will be soon; True in a forked process, whose parent has the claim."""
         return self._is_released or self._process != os.getpid()
 
+    def begin_renewal(self, now: float) -> None:
+        """Renew the claim on a new thread."""
+        self.due = now + self.claim.lease_seconds / 3
+        with suppress(RuntimeError, MemoryError):  # no more threads; the lease is still valid at its next renewal
+            threading.Thread(target=self._renew, name=f"lease of run {self.claim.run_id}", daemon=True).start()
+
     def _renew(self) -> None:
-        while True:
-            try:
-                is_dropped = self._ends.get(timeout=self.claim.lease_seconds / 3)
-                break
-            except Empty:
-                pass
-            try:
+        if not self._busy.acquire(blocking=False):
+            return  # the last renewal still waits for the store, or the claim is being released
+        try:
+            if not self._is_released:
                 self.store.renew(self.claim)
-            except FencedError:
-                return  # the next flush or commit raises it
-            except StoreError:
-                continue  # the store may be available again before the lease expires
-        if is_dropped:
-            self._release()
-            _dropped.discard(self)
+        except FencedError:
+            _RENEWALS.discard(self)  # the next flush or commit raises it
+        except StoreError:
+            pass  # the store may be available again before the lease expires
+        finally:
+            self._busy.release()
 
     def _release(self) -> None:
         with suppress(FencedError, StoreError):  # another program has the run, or the lease will expire
@@ -118,21 +133,41 @@ class Lease:
         if self.is_released:
             return
         self._is_released = True
-        self._ends.put(False)
-        self._thread.join()
-        self._release()
+        _RENEWALS.discard(self)
+        with self._busy:
+            self._release()
 
     def drop(self) -> None:
-        """Let the thread release the claim; may be called by the garbage collector, and does not block."""
-        if not self.is_released:
-            self._is_released = True
-            _dropped.add(self)
-            self._ends.put(True)
+        """Release the claim on a new thread; may be called by the garbage collector, and does not block."""
+        if self.is_released:
+            return
+        self._is_released = True
+        _RENEWALS.discard(self)
+        self._dropping.acquire()
+        _dropped.add(self)
+        try:
+            start_new_thread(self._release_dropped, ())  # unlike threading.Thread, this waits for nothing
+        except RuntimeError:  # no more threads, or Python ends: the lease will expire
+            self._end_dropping()
+
+    def _release_dropped(self) -> None:
+        try:
+            with self._busy:
+                self._release()
+        finally:
+            self._end_dropping()
+
+    def _end_dropping(self) -> None:
+        _dropped.discard(self)
+        self._dropping.release()
 
     def join(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
+        """Wait until the claim is released, if it was dropped."""
+        with self._dropping:
+            pass
 
 
+_RENEWALS = LeaseRenewals()
 _dropped: set[Lease] = set()
-"""Leases whose threads are about to release them."""
+"""Leases that threads are about to release."""
+os.register_at_fork(after_in_child=_dropped.clear)  # a fork has none of these threads

@@ -13,6 +13,7 @@ from typing import Any
 from tests.adversary.askers import AskerTrial
 from tests.adversary.evidence import Findings
 from tests.adversary.graph_kills import GraphTrial
+from tests.adversary.graph_victim import Carry
 from tests.adversary.owners import Fight
 from tests.adversary.programs import try_program
 from tests.adversary.system_calls import why_unavailable
@@ -96,6 +97,8 @@ class Campaign:
         Runs are disturbed in these ways in turn.
     kind : type
         What disturbs a run.
+    carry : {"shared", "messages"}
+        How the state of a state graph gets from node to node.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Campaign:
     store: str = ""
     ways: tuple[Way, ...] = ()
     kind: type[Trial] = Trial
+    carry: Carry = "shared"
 
     def why_skipped(self) -> str | None:
         """Return why this machine cannot run it, or None."""
@@ -144,7 +148,7 @@ class Campaign:
                 fight.run()
                 return fight.found, 1, fight.outcomes
             if self.unit == "graph kills":
-                graph = GraphTrial(seed, folder)
+                graph = GraphTrial(seed, folder, self.carry)
                 graph.run(min(most, 12))
                 return graph.found, graph.kills, Counter()
             way = self.ways[seed % len(self.ways)]
@@ -179,6 +183,7 @@ CAMPAIGNS = (
     Campaign("owners-postgres", "fights", 20, "postgres"),
     Campaign("programs", "programs", 300),
     Campaign("kills-graphs", "graph kills", 200, "sqlite"),
+    Campaign("kills-message-graphs", "graph kills", 60, "sqlite", carry="messages"),
 )
 
 

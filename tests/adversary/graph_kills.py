@@ -20,7 +20,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import SuperstepLimitError
 from gpu_pregel.host.agents.codec import encode, id_key
 from tests.adversary.evidence import Findings
-from tests.adversary.graph_victim import CONFIG, THREAD, app_of, graph_to_kill, run_to_end
+from tests.adversary.graph_victim import CONFIG, THREAD, Carry, app_of, run_to_end
 from tests.crashes import recorded
 
 ROOT = Path(__file__).parents[2]
@@ -28,11 +28,11 @@ _SECONDS = 60.0
 """Seconds after which a process counts as stuck."""
 
 
-def find_graph(seed: int) -> tuple[int, dict[str, Any]]:
+def find_graph(seed: int, carry: Carry) -> tuple[int, dict[str, Any]]:
     """Return the seed of a graph that ends after some nodes, and its last state."""
     while True:
         try:
-            values = run_to_end(app_of(graph_to_kill(seed), gp.MemoryStore(), None))
+            values = run_to_end(app_of(seed, carry, gp.MemoryStore()))
         except SuperstepLimitError:
             values = {"steps": 0}
         if 15 < values["steps"] < 60:
@@ -48,11 +48,13 @@ class GraphTrial:
     seed : int
     folder : Path
         Has the store and the log.
+    carry : {"shared", "messages"}
+        How the state gets from node to node.
     """
 
-    def __init__(self, seed: int, folder: Path) -> None:
-        self._chance = random.Random(seed)
-        self._seed, self._expected = find_graph(seed)
+    def __init__(self, seed: int, folder: Path, carry: Carry = "shared") -> None:
+        self._chance, self._carry = random.Random(seed), carry
+        self._seed, self._expected = find_graph(seed, carry)
         self._path, self._log = folder / "runs.db", folder / "log"
         self.found, self.kills = Findings(), 0
         self._known: list[tuple[int, set[str]]] = []
@@ -66,7 +68,8 @@ class GraphTrial:
 
     def _start(self, workers: int, *, may_kill: bool) -> bool:
         """Run a process until it ends or is killed; return whether it was killed."""
-        given = json.dumps({"seed": self._seed, "store": str(self._path), "log": str(self._log), "workers": workers})
+        places = {"store": str(self._path), "log": str(self._log)}
+        given = json.dumps({"seed": self._seed, "carry": self._carry, "workers": workers, **places})
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.adversary.graph_victim", given],
             cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -126,6 +129,6 @@ class GraphTrial:
         if self.found.errors:
             return
         with gp.SQLiteStore(self._path) as store:
-            values = app_of(graph_to_kill(self._seed), store, None).get_state(CONFIG).values
+            values = app_of(self._seed, self._carry, store).get_state(CONFIG).values
         if values != self._expected:
             self.found.errors.append(f"the last state is {values}, not {self._expected}")

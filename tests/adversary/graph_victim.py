@@ -12,7 +12,7 @@ import random
 import sys
 import time
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import gpu_pregel as gp
 from gpu_pregel import workflows
@@ -22,24 +22,32 @@ from tests.random_graphs import GraphData, NodeData, World, graph_of, own_of, ru
 
 THREAD = "t"
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": THREAD}}
+Carry = Literal["shared", "messages"]
 _INPUTS = 2
 _MOST_SUPERSTEPS = 60
 
 
-def graph_to_kill(seed: int) -> GraphData:
-    """Return a random graph that neither fails nor has breakpoints."""
+def graph_to_kill(seed: int, carry: Carry) -> GraphData:
+    """Return a random graph that neither fails nor has breakpoints; in one of messages, all nodes lead to the end."""
     data = graph_of(random.Random(f"killed {seed}"))
     nodes = tuple(dataclasses.replace(node, fails="") for node in data.nodes)
-    return dataclasses.replace(data, nodes=nodes, before=(), after=())
+    data = dataclasses.replace(data, nodes=nodes, before=(), after=())
+    if carry == "shared":
+        return data
+    nodes = tuple(dataclasses.replace(node, sends=(), defer=False) for node in nodes)
+    routers = tuple(dataclasses.replace(router, sends=()) for router in data.routers)
+    ends = {(node.name, workflows.END) for node in nodes}
+    return dataclasses.replace(data, nodes=nodes, routers=routers, edges=tuple(sorted({*data.edges, *ends})))
 
 
-def app_of(data: GraphData, store: Store, log: str | None, workers: int = 0) -> workflows.CompiledGraph:
+def app_of(seed: int, carry: Carry, store: Store, log: str | None = None, workers: int = 0) -> workflows.CompiledGraph:
     """Return the graph; its nodes log their keys and take a few milliseconds."""
+    data = graph_to_kill(seed, carry)
     graph = own_of(data, World.own())
     for node in data.nodes:
         function = partial(run_and_log, node, log)
         graph.nodes[node.name] = dataclasses.replace(graph.nodes[node.name], function=function, takes_context=True)
-    return graph.compile(store=store, workers=workers, max_supersteps=_MOST_SUPERSTEPS)
+    return graph.compile(store=store, workers=workers, max_supersteps=_MOST_SUPERSTEPS, carry=carry)
 
 
 def run_and_log(node: NodeData, log: str | None, state: Any, context: workflows.NodeContext) -> Any:
@@ -56,18 +64,19 @@ def run_and_log(node: NodeData, log: str | None, state: Any, context: workflows.
 
 def run_to_end(app: workflows.CompiledGraph) -> dict[str, Any]:
     """Give the inputs that are left, and answer all questions; return the last state."""
+    is_messages = isinstance(app, workflows.MessagePassingGraph)  # whose start takes one input
     while True:
         try:
             state = app.get_state(CONFIG)
         except ArgumentError:
             app.invoke(_input(0), CONFIG)
             continue
-        given = sum(one == "input" for one in state.values["log"])
+        given = 1 if is_messages else sum(one == "input" for one in state.values["log"])
         if state.interrupts:
             app.invoke(workflows.Command(resume={one.id: repr(one.value) for one in state.interrupts}), CONFIG)
         elif state.next:
             app.invoke(None, CONFIG)
-        elif given < _INPUTS:
+        elif given < _INPUTS and not is_messages:
             app.invoke(_input(given), CONFIG)
         else:
             return state.values
@@ -80,7 +89,7 @@ def _input(number: int) -> dict[str, Any]:
 def main(given: dict[str, Any]) -> None:
     """Run the graph to its end."""
     with gp.SQLiteStore(given["store"]) as store:
-        run_to_end(app_of(graph_to_kill(given["seed"]), store, given["log"], given["workers"]))
+        run_to_end(app_of(given["seed"], given["carry"], store, given["log"], given["workers"]))
 
 
 if __name__ == "__main__":

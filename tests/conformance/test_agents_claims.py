@@ -132,6 +132,7 @@ def test_stopping_a_run_that_another_program_took_over_ends_its_workers(opened: 
 def test_a_run_that_nobody_refers_to_is_released(opened: Open, workers: int) -> None:
     """Its workers and threads end, too."""
     store = opened()
+    gp.agents.run([Vertex(1, 0)], **COUNTING, store=store, run_id="before")  # leaves the thread that renews all leases
     gc.collect()
     threads, files = resources()
     agents = gp.agents.start([Vertex(1, 0)], **COUNTING, store=store, run_id="run", workers=workers)

@@ -218,7 +218,7 @@ def test_a_limit_of_supersteps_is_raised_and_passed(limit: dict[str, int], store
     app = StateGraph(State).add_node(turn).add_edge(START, "turn").add_conditional_edges("turn", route)
     compiled = app.compile(store=store, max_supersteps=3)
     with pytest.raises(
-        SuperstepLimitError, match="node 'turn' had still to run after max_supersteps=3: increase it, or"
+        SuperstepLimitError, match="node 'turn' had still to run after max_supersteps=3: increase it, by"
     ):
         compiled.invoke({"log": []}, {**THREAD, **limit})
     assert compiled.get_state(THREAD).values["log"] == ["t"] * 3

@@ -16,6 +16,13 @@ def state_keys(state: State) -> Collection[str]:
     return {name for name, option in aggregators.items() if _function(option[0]) == KeyFold.__name__}
 
 
+def unwrap_value(aggregate: Any) -> Any:
+    """Return the value in a tuple, None if there is none yet."""
+    if not isinstance(aggregate, tuple) or len(aggregate) > 1:
+        return aggregate
+    return aggregate[0] if aggregate else None
+
+
 def _function(option: Any) -> str | None:
     """Return the name of a stored function."""
     return str(option[1]) if isinstance(option, Sequence) and option[:1] in (["function"], ("function",)) else None

@@ -103,7 +103,10 @@ def _type_problem(cls: type) -> str:
             f"its type if it is a dataclass, pydantic model, enum or namedtuple"
         )
     if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__members__"):
-        return f"is of type {type_name(cls)}, which is not registered: put @gp.agents.register above the class"
+        return (
+            f"is of type {type_name(cls)}, which is not registered: put @gp.agents.register above the class, or call "
+            f"gp.agents.register({cls.__name__})"
+        )
     return (
         f"is of type {type_name(cls)}, which cannot be encoded: use built-in types, date and time types, Decimal, UUID "
         f"or NumPy arrays, or register a dataclass, pydantic model, enum or namedtuple with gp.agents.register"

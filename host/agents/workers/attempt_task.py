@@ -33,11 +33,15 @@ class AttemptTask(asyncio.Task[T]):
 
 
 def guard(loop: asyncio.AbstractEventLoop) -> None:
-    """Let a loop refuse to be stopped by an attempt."""
-    stop = loop.stop
+    """Let a loop refuse to be stopped by the attempts that it runs.
+
+    An attempt that makes a run of its own, and with it the loop, may stop it.
+    """
+    stop, maker = loop.stop, current_attempt.get()
 
     def stop_unless_attempt() -> None:
-        if current_attempt.get() is not None:
+        caller = current_attempt.get()
+        if caller is not None and caller is not maker:
             raise RuntimeError("a compute function stopped its event loop, which other vertices use")
         stop()
 

@@ -9,13 +9,13 @@ _MAX_TEXT = 1 << 16
 
 
 def text_of(error: BaseException, max_record: int | None = None) -> str:
-    """Return the text of an exception with its notes, even if its ``__str__`` fails."""
+    """Return the text of an exception with its notes, except for tracebacks, even if its ``__str__`` fails."""
     return _clean(lambda: _with_notes(error), "text", max_record)
 
 
 def _with_notes(error: BaseException) -> str:
-    notes = getattr(error, "__notes__", None)
-    return f"{error} ({'; '.join(map(str, notes))})" if notes else str(error)
+    notes = [text for text in map(str, getattr(error, "__notes__", ())) if "Traceback (most recent" not in text]
+    return f"{error} ({'; '.join(notes)})" if notes else str(error)
 
 
 def trace_of(error: BaseException, max_record: int | None = None) -> str:

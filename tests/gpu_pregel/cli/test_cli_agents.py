@@ -283,6 +283,7 @@ def test_runs_of_other_functions_are_left_alone(here: Served, capsys: pytest.Cap
         (["nowhere:count"], 1, "there is no module nowhere: pass the name of one in the current folder"),
         (["orders.shop:count"], 1, "there is no module orders.shop"),
         (["orders:nothing"], 1, "orders does not define nothing; it defines count, fail, direct"),
+        (["planned:app"], 1, "app in planned is a state graph, whose threads its own invoke(None, config) continues"),
         (["orders:number"], 1, "number in orders is of type int: name a compute function, or a dict of arguments"),
         (["broken:count"], 1, "broken: ZeroDivisionError: division by zero"),
         (["lacking:count"], 1, "lacking: ModuleNotFoundError: No module named 'nowhere'"),
@@ -302,6 +303,10 @@ def test_errors(
 ) -> None:
     (here.folder / "broken.py").write_text("1 / 0")
     (here.folder / "lacking.py").write_text("import nowhere")
+    (here.folder / "planned.py").write_text(
+        "from gpu_pregel.workflows import START, GraphState, StateGraph\n"
+        "app = StateGraph(GraphState).add_node('a', lambda state: None).add_edge(START, 'a').compile()"
+    )
     assert main(["agents", "serve", "--store", here.store, "--once", *arguments]) == status
     assert problem in capsys.readouterr().err
     assert row(here) == ("stopped", -1, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ import gpu_pregel as gp
 from gpu_pregel.cli import main
 from gpu_pregel.errors import AgentsFailedError
 from gpu_pregel.host.agents.codec import types
+from gpu_pregel.workflows import START, StateGraph
 
 Vertex = gp.agents.Vertex
 
@@ -83,6 +84,30 @@ def test_show_history_and_values(store: str, capsys: pytest.CaptureFixture[str])
     text = call(capsys, store, "show", "counting", "--values")
     assert text.startswith("run           counting\n")
     assert text.endswith("'a': 6\n('b', 1): 16\n")
+
+
+def test_show_the_state_of_a_state_graph_and_aggregates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class State(TypedDict):
+        city: str
+        notes: list[str]
+        days: int
+
+    path = str(tmp_path / "runs.db")
+    with gp.SQLiteStore(path) as store:
+        graph = StateGraph(State).add_node("look", lambda state: {"notes": ["sunny"]}).add_edge(START, "look")
+        graph.compile(store=store).invoke({"city": "Oslo"}, {"configurable": {"thread_id": "trip"}})
+        count = gp.agents.Aggregator("sum", persistent=True)
+
+        def contribute(ctx: Any) -> None:
+            ctx.contribute("total", 3)
+            ctx.vote_to_halt()
+
+        gp.agents.run([Vertex("a")], contribute, aggregators={"total": count}, store=store, run_id="counted")
+    text = call(capsys, path, "show", "trip", "--values")
+    assert "\ncity = 'Oslo'\nnotes = ['sunny']\ndays = None\n'__start__': None\n" in text
+    begun = call(capsys, path, "show", "trip", "--values", "--at", "-1", "--json")
+    assert begun["aggregates"] == {"city": "'Oslo'", "notes": "None", "days": "None"}
+    assert call(capsys, path, "show", "counted", "--values", "--json")["aggregates"] == {"total": "3"}
 
 
 def test_show_failures_and_interrupts_of_a_held_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,6 +67,13 @@ def test_a_recorded_run(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert found[6:] == ["superstep 2 is held: interrupted", "run held: interrupted after 2 supersteps"]
 
 
+@pytest.mark.parametrize(
+    ("active", "text"), [(1, "1 vertex begins"), (1200, "1,200 vertices begin"), (None, "all vertices begin")]
+)
+def test_how_many_vertices_begin(active: int | None, text: str) -> None:
+    assert _watch.sentence(Happening("superstep", 3, facts={"active": active})) == f"superstep 3: {text}"
+
+
 def test_runs_that_were_not_recorded(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = lines(capsys, path, "watch", "failed", "--all", status=1)
     assert found[0] == "run failed (agents): failed, 1 supersteps committed"

@@ -23,7 +23,7 @@ from langgraph.channels import EphemeralValue, Topic  # noqa: E402
 from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
 from langgraph.config import get_stream_writer  # noqa: E402
 from langgraph.graph import END, START, MessagesState, StateGraph  # noqa: E402
-from langgraph.managed import RemainingSteps  # noqa: E402
+from langgraph.managed.base import ManagedValue  # noqa: E402
 from langgraph.runtime import Runtime  # noqa: E402
 from langgraph.store.base import BaseStore  # noqa: E402
 from langgraph.store.memory import InMemoryStore  # noqa: E402
@@ -110,6 +110,12 @@ def test_what_nodes_return_means_what_it_means_in_langgraph(output: Any, expecte
     theirs = builder.compile().invoke({"log": []})
     assert theirs["log"] == expected
     assert from_langgraph(builder).compile().invoke({"log": []}) == theirs
+
+
+def test_a_node_may_have_the_name_of_a_key() -> None:
+    builder = StateGraph(State).add_node("x", lambda state: {"x": 3}).add_edge(START, "x")
+    theirs = builder.compile().invoke({"log": []})
+    assert from_langgraph(builder).compile().invoke({"log": []}) == theirs == {"log": [], "x": 3}
 
 
 def test_a_router_reads_its_own_state_and_sends() -> None:
@@ -279,9 +285,15 @@ def test_states_are_objects_of_their_classes(state: Any) -> None:
 # What is refused
 
 
+class OtherManaged(ManagedValue[int]):
+    @staticmethod
+    def get(scratchpad: Any) -> int:
+        return 3
+
+
 def test_everything_that_is_not_supported_is_named_at_once() -> None:
     class Odd(TypedDict):
-        left: RemainingSteps
+        left: Annotated[int, OtherManaged]
         once: Annotated[int, EphemeralValue]
         topic: Annotated[list[int], Topic]
         x: int

@@ -97,6 +97,11 @@ def test_bad_lists_name_the_place() -> None:
         messages.as_messages(7, "input")  # type: ignore[arg-type]
 
 
+def test_calls_with_the_same_id_say_what_to_do() -> None:
+    with pytest.raises(ArgumentError, match=r"tool_calls\[1\] has the same id as an .* 'call_f': pass another$"):
+        messages.assistant("", [messages.tool_call("f"), messages.tool_call("f")])
+
+
 def test_unanswered_calls() -> None:
     calls = [messages.tool_call("f", id=str(k)) for k in range(3)]
     asked = messages.assistant("", calls)

@@ -11,6 +11,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.workflows import START, CachePolicy, Command, CompiledGraph, Send, StateGraph, interrupt, node_cache
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, single, thread
 
@@ -146,3 +147,15 @@ def test_bad_policies() -> None:
         CachePolicy(seconds=-1)
     with pytest.raises(ArgumentTypeError, match="cache of node 'a' must be a CachePolicy"):
         single(lambda state: None, cache=3)
+
+
+@pytest.mark.parametrize("damage", [b"", b"rubbish", b"\x01", encode((None, 5)), encode(7)])
+def test_outputs_that_cannot_be_read_are_computed_again(damage: bytes) -> None:
+    kept: dict[str, bytes] = {}
+    app, count = counted(cache=kept)
+    app.invoke({"x": 1})
+    (name,) = kept
+    for data in (damage, kept[name]):
+        kept[name] = data
+        assert app.invoke({"x": 1})["log"] == [2]
+    assert count == {1: 2}

@@ -240,6 +240,23 @@ def nested(depth: int, leaf: Callable[..., Any], count: Counter[str], **options:
 
 
 @WAYS
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_answer_without_id_answers_one_question(way: Callable[..., Any], depth: int) -> None:
+    """LangGraph 1.2 keeps it until the superstep is committed: the answer to "one" would also be that to "three"."""
+
+    def leaf(state: Any) -> dict[str, Any]:
+        return {"log": [interrupt(payload) for payload in ("one", "two", "three")]}
+
+    app = nested(depth, leaf, Counter(), store=gp.MemoryStore())
+    assert asked(way(app, {}, thread())) == ["one"]
+    found = way(app, Command(resume=1), thread())
+    assert asked(found) == ["two"]
+    assert asked(way(app, None, thread())) == ["two"]
+    assert asked(way(app, Command(resume={found["__interrupt__"][0].id: 2}), thread())) == ["three"]
+    assert way(app, Command(resume=3), thread())["log"] == [1, 2, 3]
+
+
+@WAYS
 @pytest.mark.parametrize("depth", [2, 5])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_questions_in_subgraphs(way: Callable[..., Any], depth: int, is_async: bool, store: Store) -> None:

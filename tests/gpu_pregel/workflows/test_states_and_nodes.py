@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Self, TypedDict
 
 import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import (
+    AgentError,
     AgentsFailedError,
     ArgumentError,
     ArgumentTypeError,
@@ -23,7 +24,7 @@ from tests.packages import needs
 
 needs("pydantic", "test")
 
-from pydantic import BaseModel  # noqa: E402
+from pydantic import BaseModel, Field, model_validator  # noqa: E402
 
 # States of all kinds.
 
@@ -32,6 +33,10 @@ from pydantic import BaseModel  # noqa: E402
 class DataState:
     log: Annotated[list[str], append] = dataclasses.field(default_factory=list)
     x: int = 5
+
+
+class Hidden:
+    """A type that pydantic does not know."""
 
 
 class ModelState(BaseModel):
@@ -62,10 +67,10 @@ def test_states_that_are_objects(cls: Any) -> None:
     assert found.compile().invoke(cls(x=7)) == {"log": ["x is 7", "x is 6"], "x": 6}
 
 
-def test_a_model_checks_its_input() -> None:
-    found = StateGraph(ModelState).add_node("a", lambda state: None).add_edge(START, "a")
-    with pytest.raises(AgentsFailedError, match="node 'a': ValidationError"):
-        found.compile().invoke({"x": "no number"})
+def test_a_model_checks_what_a_node_gets() -> None:
+    found = StateGraph(ModelState).add_node("a", lambda state: {"x": "no number"}).add_node("b", lambda state: None)
+    with pytest.raises(AgentsFailedError, match="node 'b': ValidationError"):
+        found.add_edge(START, "a").add_edge("a", "b").compile().invoke({})
 
 
 def test_keys_with_and_without_reducers_and_values() -> None:
@@ -254,6 +259,63 @@ def test_the_limit_of_supersteps(config: Any, supersteps: int) -> None:
 def test_a_limit_that_is_just_reached_is_no_error(length: int, limit: int) -> None:
     nodes = [f"n{number}" for number in range(length)]
     assert chain(*nodes).compile().invoke({}, {"recursion_limit": limit}) == {"log": nodes}
+
+
+@pytest.mark.parametrize("carry", ["shared", "messages"])
+def test_a_node_may_have_the_name_of_a_key(carry: Any) -> None:
+    found = StateGraph(State).add_node("log", log("a")).add_node("x", lambda state: {"x": 3})
+    app = found.add_edge(START, "log").add_edge("log", "x").add_edge("x", END).compile(carry=carry)
+    assert app.invoke({}) == {"log": ["a"], "x": 3}
+
+
+def fail(old: Any, new: Any) -> Any:
+    raise ZeroDivisionError("no reducer")
+
+
+class Failing(TypedDict):
+    total: Annotated[int, fail]
+
+
+@pytest.mark.parametrize("carry", ["shared", "messages"])
+def test_a_reducer_that_fails_for_the_input_is_named(carry: Any) -> None:
+    app = StateGraph(Failing).add_node("a", lambda state: None).add_edge(START, "a").add_edge("a", END)
+    with pytest.raises(AgentError, match=r"the input: the reducer of key 'total' failed: ZeroDivisionError: no red"):
+        app.compile(carry=carry).invoke({"total": 1})
+
+
+class Bounded(BaseModel, frozen=True, arbitrary_types_allowed=True):
+    count: int = Field(default=0, ge=0)
+    names: Annotated[list[str], append] = []
+    other: Hidden = Hidden()
+    required: str
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        assert self.required != "never", "a validator of the whole model"
+        return self
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"count": "many"}, "the input gives key 'count' 'many': Input should be a valid integer"),
+        ({"count": -1, "required": "a"}, "the input gives key 'count' -1: Input should be greater than or equal to 0"),
+        ({"other": 3}, "the input gives key 'other' 3: Input should be an instance of Hidden"),
+    ],
+)
+def test_an_input_that_a_model_does_not_take_is_refused_before_any_work(given: Any, problem: str) -> None:
+    store = gp.MemoryStore()
+    app = StateGraph(Bounded).add_node("a", lambda state: None).add_edge(START, "a").compile(store=store)
+    with pytest.raises(ArgumentError, match=problem):
+        app.invoke(given, {"configurable": {"thread_id": "t"}})
+    assert store.runs() == []
+
+
+def test_an_input_may_be_of_other_types_that_a_model_converts_or_a_reducer_takes() -> None:
+    seen: list[Any] = []
+    app = StateGraph(Bounded).add_node("a", seen.append).add_edge(START, "a").compile()
+    app.invoke({"count": "7", "names": "Ada", "required": "x"})
+    assert (seen[0].count, seen[0].names) == (7, ["Ada"])
 
 
 REFUSED_CALLS: dict[str, tuple[Any, Any, type[GpuPregelError], str]] = {

@@ -242,6 +242,17 @@ def test_a_closed_async_stream_can_be_continued(mode: str, is_async: bool) -> No
     assert asyncio.run(run()) == VALUES[2]
 
 
+def test_a_call_waits_for_an_async_stream_that_was_left_by_break() -> None:
+    app = two_steps(store=gp.MemoryStore())
+
+    async def run() -> Any:
+        async for _ in app.astream({"x": 0}, thread(), stream_mode="messages"):
+            break
+        return await app.ainvoke(None, thread())
+
+    assert asyncio.run(run()) == VALUES[2]
+
+
 @pytest.mark.parametrize("mode", ["values", "messages"])
 def test_an_exception_of_the_consumer_ends_the_run(mode: str) -> None:
     app = two_steps(store=gp.MemoryStore())

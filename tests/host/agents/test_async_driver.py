@@ -187,13 +187,13 @@ def test_short_supersteps_follow_each_other_on_the_thread(
 ) -> None:
     """The event loop hands over as rarely as the limit allows; here there is none, or one below a superstep."""
     handed: list[Any] = []
-    submit = ThreadPoolExecutor.submit
+    submit = async_driver._CallThread.submit
 
-    def counted(self: ThreadPoolExecutor, function: Any, /, *args: Any, **options: Any) -> Future[Any]:
-        handed.append(function)
-        return submit(self, function, *args, **options)
+    def counted(self: async_driver._CallThread, call: Callable[[], Any]) -> Future[Any]:
+        handed.append(call)
+        return submit(self, call)
 
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
+    monkeypatch.setattr(async_driver._CallThread, "submit", counted)
     monkeypatch.setattr(async_driver, "_SECONDS_ON_THREAD", seconds)
 
     def compute(ctx: Any) -> None:

@@ -64,6 +64,12 @@ def test_a_held_superstep_shows_its_vertices(workers: int) -> None:
     assert [one.vertex for one in state.values()] == RING
     assert [one.outbox for one in state.values()] == [[(1, "one"), (3, ["three"])], [], [], []]
     assert [one.payload for one in state.values()] == [None, None, None, "which?"]
+    assert [one.computed for one in state.values()] == [
+        Vertex(0, "new", [Edge(1, 0.5)], halted=True),
+        None,
+        None,
+        None,
+    ]
     assert state.retryable == [1]
     assert {one: (why.text, why.attempts, why.value, why.messages) for one, why in state.failures.items()} == {
         1: ("again", 3, {"number": 1}, [("from", 0)]),
@@ -73,6 +79,25 @@ def test_a_held_superstep_shows_its_vertices(workers: int) -> None:
     assert repr(state) == "<superstep 1: 4 vertices, 2 failed>"
     with pytest.raises(KeyError):
         state[4]
+
+
+def test_a_computed_vertex_whose_value_has_changed_in_part_or_not_at_all() -> None:
+    def grow(ctx: Any) -> None:
+        if ctx.vertex_id == "grows":
+            ctx.value["texts"].append("new")
+        elif ctx.vertex_id == "fails":
+            raise ValueError("held")
+
+    texts = [f"text {number} " * 9 for number in range(300)]
+    vertices = [Vertex("fails"), Vertex("grows", {"texts": texts}), Vertex("rests", 7)]
+    with gp.agents.start(vertices, grow, retry=WITHOUT_WAIT) as agents:
+        agents.step()
+        state = state_of(agents)
+    grown = state["grows"].computed
+    assert grown is not None
+    assert grown.value == {"texts": [*texts, "new"]}
+    assert state["grows"].vertex.value == {"texts": texts}
+    assert state["rests"].computed == Vertex("rests", 7, [])
 
 
 def test_a_state_does_not_change_with_the_run() -> None:

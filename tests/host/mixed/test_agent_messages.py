@@ -51,9 +51,9 @@ def test_agents_send_messages_with_named_fields(path: gp.Graph) -> None:
 def test_a_message_to_none_is_refused(path: gp.Graph) -> None:
     with pytest.raises(AgentsFailedError, match="vertex 'a' sends to None, which is no id") as info:
         run(path, keeping(), lambda ctx: ctx.send(None, (1.0, 1)), ["a"])
-    assert info.value.__notes__ == [
-        "Nothing is saved: with checkpoint=, a mended function could go on from here by resume=True."
-    ]
+    trace, advice = info.value.__notes__
+    assert trace.startswith("\nvertex 'a': Traceback")
+    assert advice == "Nothing is saved: with checkpoint=, a mended function could go on from here by resume=True."
 
 
 def counted(**options: Any) -> gp.VertexProgram:

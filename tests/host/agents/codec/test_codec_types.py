@@ -183,7 +183,11 @@ def test_enum_members_are_not_ids() -> None:
 @pytest.mark.parametrize(
     ("x", "path", "problem"),
     [
-        ([Unregistered(1)], "value[0]", "is not registered: put @gp.agents.register above the class"),
+        (
+            [Unregistered(1)],
+            "value[0]",
+            "is not registered: put @gp.agents.register above the class, or call gp.agents.register(Unregistered)",
+        ),
         ({"a": Unknown.A}, "value['a']", "is not registered"),
         (Plain("a", [1, {"k": len}]), "value.items[1]['k']", "cannot be encoded"),
         ([0, Plain("a", [1, 2, 3, Slotted(len)])], "value[1].items[3].x", "cannot be encoded"),  # type: ignore[arg-type]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from gpu_pregel.errors import FencedError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.formats import SavedSuperstep
 from gpu_pregel.host.agents.recovery import read_run
+from gpu_pregel.host.superstep import flush_timer
 from gpu_pregel.host.superstep.flush_timer import FlushTimer, frequent_switches
 from tests.agents import ONCE, logged
 
@@ -190,8 +193,107 @@ def test_the_switch_interval_is_short_while_threads_flush_and_then_as_before(usu
 def test_a_timer_whose_descriptor_was_closed_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     timer = FlushTimer(lambda: None)
     with monkeypatch.context() as patch:  # really closed, its number might be reused while the thread reads
-        patch.setattr(timer, "_settime", lambda *_: -1)
+        patch.setattr(timer._thread, "_settime", lambda *_: -1)
         assert not timer.set(0.001)
         timer.close()
-    timer._is_closed = False
+    assert timer._thread not in flush_timer._idle
+    timer._thread.end()
+
+
+def test_timers_one_after_the_other_share_a_thread() -> None:
+    threads, called = set(), threading.Semaphore(0)
+    for _ in range(5):
+        timer = FlushTimer(called.release)
+        threads.add(timer._thread)
+        timer.set(0.001)
+        assert called.acquire(timeout=200)
+        timer.close()
+    assert len(threads) == 1
+
+
+def test_a_closed_timer_calls_neither_its_function_nor_that_of_the_next() -> None:
+    calls: list[str] = []
+    first = FlushTimer(lambda: calls.append("first"))
+    first.set(0.01)
+    first.close()
+    second = FlushTimer(lambda: calls.append("second"))
+    assert second._thread is first._thread
+    assert not first.set(0.001)
+    time.sleep(0.03)
+    assert calls == []
+    second.close()
+
+
+def test_closing_a_timer_waits_for_its_call() -> None:
+    begun, respond, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def flush() -> None:
+        begun.set()
+        assert respond.wait(200)
+        ended.set()
+
+    timer = FlushTimer(flush)
+    timer.set(0.001)
+    assert begun.wait(200)
+    closing = threading.Thread(target=timer.close)
+    closing.start()
+    time.sleep(0.01)
+    assert closing.is_alive()
+    assert timer._thread not in flush_timer._idle
+    respond.set()
+    closing.join(200)
+    assert ended.is_set()
+
+
+def test_a_timer_that_calls_is_closed_without_waiting() -> None:
+    closed = threading.Event()
+
+    def flush() -> None:
+        timer.close()
+        closed.set()
+
+    timer = FlushTimer(flush)
+    timer.set(0.001)
+    assert closed.wait(200)
+    assert timer._thread not in flush_timer._idle
+
+
+def test_an_idle_thread_ends_and_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flush_timer, "_IDLE_SECONDS", 0.001)
+    timer = FlushTimer(lambda: None)
     timer.close()
+    assert wait_until(lambda: timer._thread not in flush_timer._idle)
+    called = threading.Semaphore(0)
+    other = FlushTimer(called.release)
+    assert other._thread is not timer._thread
+    other.set(0.001)
+    assert called.acquire(timeout=200)
+    other.close()
+
+
+def test_an_idle_thread_whose_descriptor_was_closed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    timer = FlushTimer(lambda: None)
+    timer.close()
+    monkeypatch.setattr(timer._thread, "_settime", lambda *_: -1)
+    other = FlushTimer(lambda: None)
+    assert other._thread is not timer._thread
+    other.close()
+    monkeypatch.undo()
+    timer._thread.end()
+
+
+def test_a_forked_process_has_timers_of_its_own() -> None:
+    FlushTimer(lambda: None).close()  # leaves an idle thread
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, as there is a thread
+        child = os.fork()
+    if child == 0:
+        failed = 1
+        try:
+            called = threading.Semaphore(0)
+            timer = FlushTimer(called.release)
+            timer.set(0.001)
+            failed = int(not called.acquire(timeout=200))
+        finally:
+            os._exit(failed)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
