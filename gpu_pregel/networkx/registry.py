@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_pregel.networkx.families import (
     assortativity,
+    biconnected,
     bipartite,
     centrality,
     clustering,
@@ -34,6 +35,7 @@ from gpu_pregel.networkx.function import Function
 
 _FAMILIES = (
     assortativity,
+    biconnected,
     bipartite,
     centrality,
     clustering,

@@ -93,6 +93,26 @@ class Topology:
         return indptr, neighbors
 
     @cached_property
+    def distinct(self) -> tuple[Array, Array]:
+        """``indptr`` and ``neighbors`` without parallel edges."""
+        return _without_parallel(self.indptr, self.neighbors) if self.multigraph else (self.indptr, self.neighbors)
+
+    @cached_property
+    def distinct_predecessors(self) -> tuple[Array, Array]:
+        """``predecessors`` without parallel edges."""
+        return _without_parallel(*self.predecessors) if self.multigraph else self.predecessors
+
+    @cached_property
+    def in_degrees(self) -> Array:
+        """int64[n]: the number of stored in-edges of each vertex."""
+        return np.bincount(self.neighbors, minlength=self.n)
+
+    @cached_property
+    def loops(self) -> Array:
+        """int64[n]: the number of edges from each vertex to itself."""
+        return np.bincount(self.sources[self.sources == self.neighbors], minlength=self.n)
+
+    @cached_property
     def engine(self) -> Graph:
         """The graph of the engine, with vertices as ids and without weights."""
         return self.weighted_engine(None)
@@ -103,3 +123,14 @@ class Topology:
             *(self.sources, self.neighbors, weights, self.n), symmetric=False, threads=thread_count(None)
         )
         return Graph(csr, directed=self.directed)
+
+
+def _without_parallel(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
+    """Keep one of the parallel edges, which are next to one another."""
+    is_first = np.ones(len(neighbors), np.bool_)
+    np.not_equal(neighbors[1:], neighbors[:-1], out=is_first[1:])
+    starts = indptr[:-1][indptr[:-1] < indptr[1:]]
+    is_first[starts] = True
+    kept = np.zeros(len(neighbors) + 1, indptr.dtype)
+    np.cumsum(is_first, out=kept[1:])
+    return kept[indptr], neighbors[is_first]
