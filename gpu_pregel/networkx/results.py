@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def pairs(G: BackendGraph, sources: Array, targets: Array) -> Iterator[tuple[Any, Any]]:
+def pairs(graph: BackendGraph, sources: Array, targets: Array) -> Iterator[tuple[Any, Any]]:
     """Return an iterator of pairs of nodes."""
-    return zip(G.nodes_at(sources), G.nodes_at(targets), strict=True)
+    return zip(graph.nodes_at(sources), graph.nodes_at(targets), strict=True)
 
 
 def sets(nodes: Sequence[Any], ends: Array) -> Iterator[set[Any]]:

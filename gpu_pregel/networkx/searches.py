@@ -46,20 +46,20 @@ class Events(NamedTuple):
     kinds: Array
 
 
-def vertex_of(G: BackendGraph, node: Any) -> int:
+def vertex_of(graph: BackendGraph, node: Any) -> int:
     """Return the vertex of a node whose neighbours are asked for; NetworkX raises this error if there is none."""
     try:
-        return G.topology.numbers[node]
+        return graph.topology.numbers[node]
     except KeyError:
-        kind = "digraph" if G.is_directed() else "graph"
+        kind = "digraph" if graph.is_directed() else "graph"
         raise nx.NetworkXError(f"The node {node} is not in the {kind}.") from None
 
 
 def breadth_first(
-    G: BackendGraph, sources: Iterable[int], depth_limit: float | None = None, *, reverse: bool = False
+    graph: BackendGraph, sources: Iterable[int], depth_limit: float | None = None, *, reverse: bool = False
 ) -> BreadthFirst:
     """Search from distinct vertices, along in-edges if ``reverse``."""
-    topology = G.topology
+    topology = graph.topology
     indptr, neighbors = topology.predecessors if reverse else (topology.indptr, topology.neighbors)
     n = topology.n
     order, depths, parents = np.empty(n, np.uint32), np.full(n, -1, np.int64), np.empty(n, np.uint32)
@@ -72,10 +72,10 @@ def breadth_first(
 
 
 def depth_first(
-    G: BackendGraph, start: int | None, kept: int, depth_limit: float | None = None, *, reverse: bool = False
+    graph: BackendGraph, start: int | None, kept: int, depth_limit: float | None = None, *, reverse: bool = False
 ) -> Events:
     """Search from one vertex or, in the order of the graph, from all; ``kept`` has the bits of the events to report."""
-    topology = G.topology
+    topology = graph.topology
     indptr, neighbors = topology.distinct_predecessors if reverse else topology.distinct
     n = topology.n
     starts = np.arange(n, dtype=np.uint32) if start is None else np.array([start], np.uint32)
