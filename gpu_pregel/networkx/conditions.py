@@ -27,6 +27,15 @@ def simple(graph: str = "G") -> Condition:
     return reason
 
 
+def one_of(argument: str, *values: Any) -> Condition:
+    """Require that an argument has one of these values."""
+
+    def reason(given: Mapping[str, Any]) -> str | None:
+        return None if given[argument] in values else f"{argument} is {given[argument]!r}"
+
+    return reason
+
+
 def undirected(graph: str = "G") -> Condition:
     """Require an undirected graph."""
 

@@ -93,6 +93,25 @@ class Topology:
         return indptr, neighbors
 
     @cached_property
+    def in_edges(self) -> Array:
+        """int64[m]: the position in ``neighbors`` of each edge of ``predecessors``."""
+        if not self.directed:
+            return np.arange(self.m)
+        indptr, neighbors = self.predecessors
+        positions = np.empty(self.m, np.int64)
+        targets = np.repeat(np.arange(self.n), np.diff(indptr))
+        # Both are sorted by target, then source.
+        positions[np.lexsort((neighbors, targets))] = np.argsort(self.neighbors, kind="stable")
+        return positions
+
+    @cached_property
+    def reverse_edges(self) -> Array:
+        """int64[m]: the position of the same edge of an undirected graph in the row of its other end."""
+        positions = np.empty(self.m, np.int64)
+        positions[np.lexsort((self.neighbors, self.sources))] = np.lexsort((self.sources, self.neighbors))
+        return positions
+
+    @cached_property
     def distinct(self) -> tuple[Array, Array]:
         """``indptr`` and ``neighbors`` without parallel edges."""
         return _without_parallel(self.indptr, self.neighbors) if self.multigraph else (self.indptr, self.neighbors)
@@ -106,6 +125,11 @@ class Topology:
     def in_degrees(self) -> Array:
         """int64[n]: the number of stored in-edges of each vertex."""
         return np.bincount(self.neighbors, minlength=self.n)
+
+    @cached_property
+    def total_degrees(self) -> Array:
+        """int64[n]: NetworkX's degrees: in-edges and out-edges of directed graphs, and both ends of loops."""
+        return self.degrees + (self.in_degrees if self.directed else self.loops)
 
     @cached_property
     def loops(self) -> Array:

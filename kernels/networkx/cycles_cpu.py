@@ -90,3 +90,108 @@ def distance_without_edge(indptr: Any, neighbors: Any, u: Any, v: Any, run: Any,
                     tails[side] += 1
         heads[side] = end
     return 0
+
+
+@inline
+def _contains(indptr: Any, indices: Any, u: Any, v: Any) -> bool:
+    """Return whether the sorted row of u has v."""
+    first, last = indptr[u], indptr[u + 1]
+    while first < last:
+        middle = (first + last) // 2
+        if indices[middle] < v:
+            first = middle + 1
+        else:
+            last = middle
+    return first < indptr[u + 1] and indices[first] == v
+
+
+@jit
+def cycle_basis(indptr: Any, neighbors: Any, sorted_indptr: Any, sorted_indices: Any, root: Any) -> Any:
+    """Find a basis of the cycles as Paton does; return the vertices by cycle, and where each cycle ends.
+
+    The first spanning tree grows from ``root``, if it is not -1; then each grows from the last vertex that is left.
+    """
+    n = len(indptr) - 1
+    parents = np.full(n, -1, np.int64)
+    done = np.zeros(n, np.bool_)
+    stack = np.empty(n, np.int64)
+    vertices, ends = np.empty(1024, np.uint32), np.empty(len(neighbors), np.int64)
+    size = count = 0
+    left = n - 1
+    while left >= 0:
+        if root < 0:
+            root = left
+            left -= 1
+        if parents[root] >= 0:
+            root = -1
+            continue
+        parents[root] = root
+        stack[0] = root
+        root = -1
+        height = 1
+        while height > 0:
+            height -= 1
+            u = stack[height]
+            done[u] = True
+            for e in range(indptr[u], indptr[u + 1]):
+                v = np.int64(neighbors[e])
+                if parents[v] < 0:
+                    parents[v] = u
+                    stack[height] = v
+                    height += 1
+                    continue
+                if done[v] and v != u:
+                    continue
+                # The cycle leads along the tree to the next vertex that has an edge to v.
+                other = v
+                while True:
+                    if size + 2 > len(vertices):
+                        longer = np.empty(2 * len(vertices), np.uint32)
+                        longer[:size] = vertices[:size]
+                        vertices = longer
+                    vertices[size] = other
+                    size += 1
+                    if u == v:
+                        break
+                    if other == v:
+                        other = u
+                    elif other != u and _contains(sorted_indptr, sorted_indices, v, other):
+                        break
+                    else:
+                        other = parents[other]
+                ends[count] = size
+                count += 1
+    return vertices[:size], ends[:count]
+
+
+@jit
+def shortest_cycle(
+    indptr: Any, neighbors: Any, first: Any, last: Any, shortest: Any, depths: Any, parents: Any, queue: Any
+) -> Any:
+    """Return the length of the shortest cycle that searches from vertices ``first`` to ``last`` find below a bound.
+
+    ``depths``, int64[n], is -1 before and after.
+    """
+    for start in range(first, last):
+        depths[start] = 0
+        queue[0] = start
+        parents[start] = start
+        head = 0
+        tail = 1
+        while head < tail:
+            u = queue[head]
+            head += 1
+            if 2 * depths[u] + 1 >= shortest:
+                break
+            for e in range(indptr[u], indptr[u + 1]):
+                v = neighbors[e]
+                if depths[v] < 0:
+                    depths[v] = depths[u] + 1
+                    parents[v] = u
+                    queue[tail] = v
+                    tail += 1
+                elif v != parents[u]:
+                    shortest = min(shortest, depths[u] + depths[v] + 1)
+        for i in range(tail):
+            depths[queue[i]] = -1
+    return shortest

@@ -73,6 +73,38 @@ def depth_first(
 
 
 @jit
+def depth_first_edges(indptr: Any, neighbors: Any, reverse: Any, starts: Any, found: Any) -> Any:
+    """Follow each edge once, from its end on if edges are left there; return how many are found.
+
+    ``reverse`` has the position of the same edge in the other row, or its own position if the graph is directed.
+    """
+    n = len(indptr) - 1
+    seen = np.zeros(len(neighbors), np.bool_)
+    edges = np.empty(n, np.int64)
+    edges[:] = indptr[:n]
+    stack = np.empty(len(neighbors) + 1, np.uint32)
+    count = 0
+    for start in starts:
+        stack[0] = start
+        height = 1
+        while height > 0:
+            u = stack[height - 1]
+            e = edges[u]
+            if e == indptr[u + 1]:
+                height -= 1
+                continue
+            edges[u] = e + 1
+            if not seen[e]:
+                seen[e] = True
+                seen[reverse[e]] = True
+                found[count] = e
+                count += 1
+                stack[height] = neighbors[e]
+                height += 1
+    return count
+
+
+@jit
 def strong_components(indptr: Any, neighbors: Any, order: Any, ends: Any) -> Any:
     """Find the strongly connected components as Tarjan and Nuutila do; return their number.
 

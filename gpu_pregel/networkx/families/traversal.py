@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import unset
+from gpu_pregel.networkx.conditions import one_of, simple, unset
 from gpu_pregel.networkx.function import Function
 
 _UNSORTED = (unset("sort_neighbors"),)
+_ALONG_EDGES = (simple(), one_of("orientation", None, "original"))
+_ALONG_NOTE = "Simple graphs; edges are followed in their direction."
 _NOTE = "sort_neighbors is not supported."
 
 FUNCTIONS = (
@@ -17,6 +19,8 @@ FUNCTIONS = (
     Function("bfs_tree", "traversal", conditions=_UNSORTED, note=_NOTE),
     Function("descendants_at_distance", "traversal"),
     Function("generic_bfs_edges", "traversal", conditions=(unset("neighbors"),), note="neighbors is not supported."),
+    Function("edge_bfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
+    Function("edge_dfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
     Function("dfs_edges", "traversal", conditions=_UNSORTED, note=_NOTE),
     Function("dfs_labeled_edges", "traversal", conditions=_UNSORTED, note=_NOTE),
     Function("dfs_postorder_nodes", "traversal", conditions=_UNSORTED, note=_NOTE),

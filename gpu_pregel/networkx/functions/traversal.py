@@ -10,6 +10,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from gpu_pregel.kernels.networkx import depth_first_cpu
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.results import digraph, pairs
 from gpu_pregel.networkx.searches import (
@@ -118,6 +119,41 @@ def bfs_labeled_edges(G: BackendGraph, sources: Any) -> Iterator[tuple[Any, Any,
         reported = (labels == 3) | ((labels == 2) & (places[v] < places[u]))
         u, v, labels = u[~reported], v[~reported], labels[~reported]
     yield from zip(G.nodes_at(u), G.nodes_at(v), map(_BREADTH_LABELS.__getitem__, labels.tolist()), strict=True)
+
+
+def edge_bfs(G: BackendGraph, source: Any = None, orientation: str | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield each edge as a breadth-first search goes through it first."""
+    starts = _starts(G, source)
+    found = breadth_first(G, starts.tolist())
+    u, v = _edges_of(G, found.order)
+    if not G.is_directed():
+        places = np.empty(len(G), np.int64)
+        places[found.order] = np.arange(len(found.order))
+        first = places[u] <= places[v]
+        u, v = u[first], v[first]
+    yield from _oriented(pairs(G, u, v), orientation)
+
+
+def edge_dfs(G: BackendGraph, source: Any = None, orientation: str | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield each edge as a depth-first search goes through it first."""
+    topology = G.topology
+    reverse = np.arange(topology.m) if G.is_directed() else topology.reverse_edges
+    found = np.empty(topology.m, np.int64)
+    arrays = (topology.indptr, topology.neighbors, reverse, _starts(G, source), found)
+    found = found[: depth_first_cpu.depth_first_edges(*arrays)]
+    yield from _oriented(pairs(G, topology.sources[found], topology.neighbors[found]), orientation)
+
+
+def _starts(G: BackendGraph, source: Any) -> Array:
+    """Return the vertices of one node or of those of several that are in the graph; all vertices if it is None."""
+    if source is None:
+        return np.arange(len(G), dtype=np.uint32)
+    nodes = dict.fromkeys([source] if source in G else source)
+    return np.array([G.topology.numbers[node] for node in nodes if node in G], np.uint32)
+
+
+def _oriented(edges: Edges, orientation: str | None) -> Iterator[tuple[Any, ...]]:
+    return edges if orientation is None else ((u, v, "forward") for u, v in edges)
 
 
 def dfs_edges(

@@ -31,6 +31,14 @@ _BREADTH = [
 ]
 _DEPTH = [call(), Case(_from_last), _from_first(3), call(depth_limit=2), _from_first(0, graphs=_LARGE), call("absent")]
 _SEVERAL = [Case(_from_last), Case(_from_some), call([]), call(["absent"])]
+_EDGES = [
+    call(),
+    Case(_from_last),
+    Case(_from_some),
+    call("absent"),
+    _from_first(orientation="original"),
+    _from_first(orientation="ignore", graphs=("directed", "karate")),
+]
 
 CASES: dict[str, list[Case]] = {
     "bfs_edges": [*_BREADTH, _from_first(reverse=True)],
@@ -40,6 +48,8 @@ CASES: dict[str, list[Case]] = {
     "bfs_successors": _BREADTH,
     "bfs_layers": _SEVERAL,
     "bfs_labeled_edges": _SEVERAL,
+    "edge_bfs": _EDGES,
+    "edge_dfs": _EDGES,
     "descendants_at_distance": [_from_first(0), _from_first(2), _from_first(1.5), _from_first(-1), call("absent", 1)],
     "dfs_edges": [*_DEPTH, _from_first(sort_neighbors=sorted, graphs=("karate", "directed"))],
     "dfs_tree": _DEPTH,
