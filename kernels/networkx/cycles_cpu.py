@@ -93,7 +93,7 @@ def distance_without_edge(indptr: Any, neighbors: Any, u: Any, v: Any, run: Any,
 
 
 @inline
-def _contains(indptr: Any, indices: Any, u: Any, v: Any) -> bool:
+def _contains(indptr: Any, indices: Any, u: Any, v: Any) -> Any:
     """Return whether the sorted row of u has v."""
     first, last = indptr[u], indptr[u + 1]
     while first < last:

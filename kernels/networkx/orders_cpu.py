@@ -89,7 +89,7 @@ def longest_paths(order: Any, indptr: Any, neighbors: Any, weights: Any, lengths
     """
     for v in order:
         length = 0.0
-        edge = np.int64(-1)
+        edge = -1
         for e in range(indptr[v], indptr[v + 1]):
             candidate = lengths[neighbors[e]] + weights[e]
             if edge < 0 or candidate > length:
@@ -97,7 +97,7 @@ def longest_paths(order: Any, indptr: Any, neighbors: Any, weights: Any, lengths
                 edge = e
         if edge >= 0 and length < 0.0:
             length = 0.0
-            edge = np.int64(-1)
+            edge = -1
         lengths[v] = length
         edges[v] = edge
 
