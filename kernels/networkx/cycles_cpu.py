@@ -195,3 +195,37 @@ def shortest_cycle(
         for i in range(tail):
             depths[queue[i]] = -1
     return shortest
+
+
+@jit
+def walk_edges(indptr: Any, neighbors: Any, reverse: Any, start: Any, walk: Any) -> Any:
+    """Follow every edge that can be reached once, as Hierholzer does; return the number of vertices in ``walk``.
+
+    ``reverse`` has the position of the same edge in the other row, or its own position if the graph is directed. The
+    vertices are in the order in which none of their edges is left.
+    """
+    n = len(indptr) - 1
+    seen = np.zeros(len(neighbors), np.bool_)
+    edges = np.empty(n, np.int64)
+    edges[:] = indptr[:n]
+    stack = np.empty(len(neighbors) + 1, np.uint32)
+    stack[0] = start
+    height = 1
+    count = 0
+    while height > 0:
+        u = stack[height - 1]
+        e, end = edges[u], indptr[u + 1]
+        while e < end and seen[e]:
+            e += 1
+        if e == end:
+            edges[u] = e
+            walk[count] = u
+            count += 1
+            height -= 1
+            continue
+        edges[u] = e + 1
+        seen[e] = True
+        seen[reverse[e]] = True
+        stack[height] = neighbors[e]
+        height += 1
+    return count

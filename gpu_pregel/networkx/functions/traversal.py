@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -190,8 +189,10 @@ def dfs_successors(
     first = np.full(len(G), -1, np.int64)
     first[parents[::-1]] = np.arange(len(parents))[::-1]
     order = np.argsort(first[parents], kind="stable")
-    edges = pairs(G, parents[order], children[order])
-    return {node: [child for _, child in group] for node, group in groupby(edges, itemgetter(0))}
+    parents, nodes = parents[order], G.nodes_at(children[order])
+    begins = np.flatnonzero(np.append(True, parents[1:] != parents[:-1])[: len(parents)])
+    rows = pairwise([*begins.tolist(), len(nodes)])
+    return {node: nodes[begin:end] for node, (begin, end) in zip(G.nodes_at(parents[begins]), rows, strict=True)}
 
 
 def dfs_preorder_nodes(
