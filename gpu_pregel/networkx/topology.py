@@ -36,7 +36,8 @@ class Topology:
     """
 
     def __init__(self, adjacency: Adjacency, *, directed: bool, multigraph: bool) -> None:
-        self.nodes, self.indptr, self.neighbors = adjacency
+        self.nodes = adjacency.nodes
+        self.indptr, self.neighbors = _read_only(adjacency.indptr, adjacency.neighbors)
         self.directed = directed
         self.multigraph = multigraph
         self._source: weakref.ref[Any] | None = None
@@ -90,7 +91,7 @@ class Topology:
             csc = self.engine.csc
             return csc.indptr, csc.indices
         _, indptr, neighbors = read_adjacency(source, predecessors=True)
-        return indptr, neighbors
+        return _read_only(indptr, neighbors)
 
     @cached_property
     def in_edges(self) -> Array:
@@ -157,4 +158,10 @@ def _without_parallel(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
     is_first[starts] = True
     kept = np.zeros(len(neighbors) + 1, indptr.dtype)
     np.cumsum(is_first, out=kept[1:])
-    return kept[indptr], neighbors[is_first]
+    return _read_only(kept[indptr], neighbors[is_first])
+
+
+def _read_only(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
+    """Write-protect the arrays, as those of the engine are: kernels are then compiled for one type only."""
+    indptr.flags.writeable = neighbors.flags.writeable = False
+    return indptr, neighbors

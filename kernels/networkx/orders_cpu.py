@@ -136,6 +136,34 @@ def immediate_dominators(indptr: Any, neighbors: Any, order: Any, dominators: An
 
 
 @jit
+def dominance_frontiers(
+    indptr: Any, neighbors: Any, order: Any, dominators: Any, write: Any, vertices: Any, frontiers: Any
+) -> Any:
+    """Compute the dominance frontiers from the immediate dominators; return the number of pairs.
+
+    Rows have in-edges, without parallel ones. ``vertices`` and ``frontiers`` get the pairs if ``write``.
+    """
+    last = np.full(len(dominators), -1, np.int64)
+    count = 0
+    for u in order:
+        if u != order[0] and indptr[u + 1] - indptr[u] < 2:
+            continue
+        for e in range(indptr[u], indptr[u + 1]):
+            v = np.int64(neighbors[e])
+            # The start, which dominates itself here, has no dominator: its row reaches up to it and ends there.
+            while dominators[v] >= 0 and last[v] != u and (u == order[0] or v != dominators[u]):
+                last[v] = u
+                if write:
+                    vertices[count] = v
+                    frontiers[count] = u
+                count += 1
+                if v == order[0]:
+                    break
+                v = dominators[v]
+    return count
+
+
+@jit
 def reduce_transitively(
     indptr: Any, neighbors: Any, levels: Any, starts: Any, removers: Any, removed: Any, ends: Any
 ) -> Any:

@@ -23,4 +23,5 @@ FUNCTIONS = (
     Function("is_aperiodic", "dags"),
     Function("transitive_reduction", "dags"),
     Function("immediate_dominators", "dags"),
+    Function("dominance_frontiers", "dags"),
 )

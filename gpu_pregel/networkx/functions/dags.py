@@ -200,12 +200,32 @@ def _reduced_edges(G: BackendGraph, levels: Array) -> Iterator[tuple[Any, Any]]:
 
 def immediate_dominators(G: BackendGraph, start: Any) -> dict[Any, Any]:
     """Return the last node that each path from the start to a node passes, for each node that is reached."""
+    order, dominators = _dominators(G, start)
+    return dict(pairs(G, order[1:], dominators[order[1:]]))
+
+
+def dominance_frontiers(G: BackendGraph, start: Any) -> dict[Any, set[Any]]:
+    """Return, for each node that is reached, the nodes at which the set of nodes ends that it dominates."""
+    order, dominators = _dominators(G, start)
+    result: dict[Any, set[Any]] = {node: set() for node in G.nodes_at(np.append(order[1:], order[0]))}
+    rows = G.topology.distinct_predecessors
+    unused = np.empty(0, np.uint32)
+    count = orders_cpu.dominance_frontiers(*rows, order, dominators, False, unused, unused)
+    vertices, frontiers = np.empty((2, count), np.uint32)
+    orders_cpu.dominance_frontiers(*rows, order, dominators, True, vertices, frontiers)
+    for node, frontier in pairs(G, vertices, frontiers):
+        result[node].add(frontier)
+    return result
+
+
+def _dominators(G: BackendGraph, start: Any) -> tuple[Array, Array]:
+    """Return the reverse postorder of the vertices that are reached, and immediate dominators, int64[n], or -1."""
     if start not in G:
         raise nx.NetworkXError("start is not in G")
     order = depth_first(G, G.topology.numbers[start], REVERSE).targets[::-1].copy()
     dominators = np.full(len(G), -1, np.int64)
     orders_cpu.immediate_dominators(*G.topology.predecessors, order, dominators)
-    return dict(pairs(G, order[1:], dominators[order[1:]]))
+    return order, dominators
 
 
 def _topological_order(G: BackendGraph) -> tuple[Array, Array]:

@@ -87,7 +87,7 @@ def _circuit(G: BackendGraph, start: int) -> Array:
         reverse = np.arange(topology.m)
     else:
         order = np.lexsort((np.where(targets < sources, targets, topology.n), sources))
-        indptr, targets = topology.indptr, targets[order]
+        indptr, targets = topology.indptr.copy(), targets[order]
         reverse = np.empty(topology.m, np.int64)
         reverse[np.lexsort((targets, sources))] = np.lexsort((sources, targets))
     walk = np.empty(topology.m + 1, np.uint32)

@@ -63,5 +63,6 @@ CASES: dict[str, list[Case]] = {
     "dag_longest_path_length": _LONGEST,
     "is_aperiodic": [call(), Case(lambda graph: ((graph.to_directed(),), {}))],
     "transitive_reduction": [call(), _acyclic()],
+    "dominance_frontiers": [Case(_of_last), Case(_of_first), call("absent")],
     "immediate_dominators": [Case(_of_last), Case(_of_first), call("absent")],
 }
