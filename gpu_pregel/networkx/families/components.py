@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_pregel.networkx.conditions import attribute_names
 from gpu_pregel.networkx.function import Function
 
 FUNCTIONS = (
@@ -21,4 +22,5 @@ FUNCTIONS = (
     Function("attracting_components", "components"),
     Function("number_attracting_components", "components"),
     Function("is_attracting_component", "components"),
+    Function("flow_hierarchy", "components", conditions=(attribute_names("weight"),)),
 )

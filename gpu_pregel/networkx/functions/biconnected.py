@@ -8,10 +8,12 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from scipy.sparse import csgraph, csr_array
 
 from gpu_pregel.kernels.networkx import cycles_cpu, depth_first_cpu
+from gpu_pregel.networkx.functions import components
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.results import pairs
+from gpu_pregel.networkx.results import pairs, sets
 from gpu_pregel.networkx.searches import FORWARD, NONTREE, depth_first
 
 Array = np.ndarray[Any, Any]
@@ -74,8 +76,31 @@ def has_bridges(G: BackendGraph, root: Any = None) -> bool:
     return bool(np.isin(sources, depth_first(G, G.topology.numbers[root], FORWARD).targets).any())
 
 
+def bridge_components(G: BackendGraph) -> Iterator[set[Any]]:
+    """Yield the components that are left if bridges are removed, in the order of their first nodes."""
+    topology = G.topology
+    kept = ~_is_bridge(G)
+    indptr = np.append(0, np.cumsum(kept))[topology.indptr]
+    rows = csr_array((np.ones(int(indptr[-1]), np.bool_), topology.neighbors[kept], indptr), (topology.n, topology.n))
+    labels = csgraph.connected_components(rows, directed=False)[1]
+    order = np.argsort(labels, kind="stable")
+    yield from sets(G.nodes_at(order), np.cumsum(np.bincount(labels)))
+
+
+def k_edge_components(G: BackendGraph, k: int) -> Iterator[set[Any]]:
+    """Return the sets of nodes that ``k`` edges at least would have to be removed to separate."""
+    if k == 2:
+        return bridge_components(G)
+    return components.strongly_connected_components(G) if G.is_directed() else components.connected_components(G)
+
+
 def _bridges(G: BackendGraph) -> Array:
     """Return the bridges as positions of stored edges, from the earlier to the later vertex."""
+    return np.flatnonzero(_is_bridge(G) & (G.topology.sources < G.topology.neighbors))
+
+
+def _is_bridge(G: BackendGraph) -> Array:
+    """Return which stored edges are bridges."""
     topology = G.topology
     sources, targets, ends, _ = _blocks(G)
     # A bridge is the only edge of its biconnected component, but for edges from a vertex to itself.
@@ -86,12 +111,12 @@ def _bridges(G: BackendGraph) -> Array:
     entered = np.full(topology.n, topology.n, np.int64)
     entered[targets[edges]] = sources[edges]
     u, v = topology.sources, topology.neighbors
-    found: Array = np.flatnonzero((u < v) & ((entered[v] == u) | (entered[u] == v)))
+    found: Array = (entered[v] == u) | (entered[u] == v)
     if topology.multigraph:
         # Parallel edges are next to one another.
         parallel = np.zeros(topology.m + 1, np.bool_)
         parallel[1:-1] = (u[1:] == u[:-1]) & (v[1:] == v[:-1])
-        found = found[~(parallel[found] | parallel[found + 1])]
+        found &= ~(parallel[:-1] | parallel[1:])
     return found
 
 

@@ -143,6 +143,21 @@ def is_attracting_component(G: BackendGraph) -> bool:
     return number_strongly_connected_components(G) == 1
 
 
+def flow_hierarchy(G: BackendGraph, weight: str | None = None) -> float:
+    """Return the share of the edges that are in no cycle, by weight."""
+    topology = G.topology
+    if topology.m == 0:
+        raise nx.NetworkXError("flow_hierarchy not applicable to empty graphs")
+    if not G.is_directed():
+        raise nx.NetworkXError("G must be a digraph in flow_hierarchy")
+    labels, _ = _strong_labels(G)
+    inside = labels[topology.sources] == labels[topology.neighbors]
+    weights = G.edge_values(weight)
+    if weights is None:
+        return 1 - int(np.count_nonzero(inside)) / topology.m
+    return 1 - float(weights[inside].sum()) / float(weights.sum())
+
+
 def _attracting(G: BackendGraph) -> Array:
     """Return which strong components have no edge to another one, bool[components]."""
     labels, count = _strong_labels(G)

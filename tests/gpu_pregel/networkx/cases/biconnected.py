@@ -19,5 +19,7 @@ CASES: dict[str, list[Case]] = {
     "bridges": [call(), Case(_from_last)],
     "has_bridges": [call(), Case(_from_last), call(root="absent")],
     "local_bridges": [call(), call(with_span=False), call(weight="weight")],
+    "bridge_components": [call()],
+    "k_edge_components": [call(1), call(2), call(k=3), call(0)],
     "chain_decomposition": [call(), Case(_from_last), call("absent")],
 }

@@ -43,4 +43,5 @@ CASES: dict[str, list[Case]] = {
     "attracting_components": [call()],
     "number_attracting_components": [call()],
     "is_attracting_component": [call()],
+    "flow_hierarchy": [call(), call("weight"), call(weight="cost")],
 }
