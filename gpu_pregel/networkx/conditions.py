@@ -27,6 +27,25 @@ def simple(graph: str = "G") -> Condition:
     return reason
 
 
+def node_or_none(argument: str, graph: str = "G") -> Condition:
+    """Require that an argument is a node, or None."""
+
+    def reason(given: Mapping[str, Any]) -> str | None:
+        node = given[argument]
+        return None if node is None or node in given[graph] else f"{argument} is not in the graph"
+
+    return reason
+
+
+def one_of(argument: str, *values: Any) -> Condition:
+    """Require that an argument has one of these values."""
+
+    def reason(given: Mapping[str, Any]) -> str | None:
+        return None if given[argument] in values else f"{argument} is {given[argument]!r}"
+
+    return reason
+
+
 def undirected(graph: str = "G") -> Condition:
     """Require an undirected graph."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_pregel.networkx.families import (
     assortativity,
+    biconnected,
     bipartite,
     centrality,
     clustering,
@@ -17,8 +18,10 @@ from gpu_pregel.networkx.families import (
     components,
     cores,
     cuts,
+    cycles,
     dags,
     distances,
+    eulerian,
     generators,
     link_analysis,
     link_prediction,
@@ -34,6 +37,7 @@ from gpu_pregel.networkx.function import Function
 
 FAMILIES = (
     assortativity,
+    biconnected,
     bipartite,
     centrality,
     clustering,
@@ -42,8 +46,10 @@ FAMILIES = (
     components,
     cores,
     cuts,
+    cycles,
     dags,
     distances,
+    eulerian,
     generators,
     link_analysis,
     link_prediction,

@@ -36,7 +36,8 @@ class Topology:
     """
 
     def __init__(self, adjacency: Adjacency, *, directed: bool, multigraph: bool) -> None:
-        self.nodes, self.indptr, self.neighbors = adjacency
+        self.nodes = adjacency.nodes
+        self.indptr, self.neighbors = _read_only(adjacency.indptr, adjacency.neighbors)
         self.directed = directed
         self.multigraph = multigraph
         self._source: weakref.ref[Any] | None = None
@@ -95,7 +96,51 @@ class Topology:
             csc = self.engine.csc
             return csc.indptr, csc.indices
         _, indptr, neighbors = read_adjacency(source, predecessors=True)
-        return indptr, neighbors
+        return _read_only(indptr, neighbors)
+
+    @cached_property
+    def in_edges(self) -> Array:
+        """int64[m]: the position in ``neighbors`` of each edge of ``predecessors``."""
+        if not self.directed:
+            return np.arange(self.m)
+        indptr, neighbors = self.predecessors
+        positions = np.empty(self.m, np.int64)
+        targets = np.repeat(np.arange(self.n), np.diff(indptr))
+        # Both are sorted by target, then source.
+        positions[np.lexsort((neighbors, targets))] = np.argsort(self.neighbors, kind="stable")
+        return positions
+
+    @cached_property
+    def reverse_edges(self) -> Array:
+        """int64[m]: the position of the same edge of an undirected graph in the row of its other end."""
+        positions = np.empty(self.m, np.int64)
+        positions[np.lexsort((self.neighbors, self.sources))] = np.lexsort((self.sources, self.neighbors))
+        return positions
+
+    @cached_property
+    def distinct(self) -> tuple[Array, Array]:
+        """``indptr`` and ``neighbors`` without parallel edges."""
+        return _without_parallel(self.indptr, self.neighbors) if self.multigraph else (self.indptr, self.neighbors)
+
+    @cached_property
+    def distinct_predecessors(self) -> tuple[Array, Array]:
+        """``predecessors`` without parallel edges."""
+        return _without_parallel(*self.predecessors) if self.multigraph else self.predecessors
+
+    @cached_property
+    def in_degrees(self) -> Array:
+        """int64[n]: the number of stored in-edges of each vertex."""
+        return np.bincount(self.neighbors, minlength=self.n)
+
+    @cached_property
+    def total_degrees(self) -> Array:
+        """int64[n]: NetworkX's degrees: in-edges and out-edges of directed graphs, and both ends of loops."""
+        return self.degrees + (self.in_degrees if self.directed else self.loops)
+
+    @cached_property
+    def loops(self) -> Array:
+        """int64[n]: the number of edges from each vertex to itself."""
+        return np.bincount(self.sources[self.sources == self.neighbors], minlength=self.n)
 
     @cached_property
     def engine(self) -> Graph:
@@ -108,3 +153,20 @@ class Topology:
             *(self.sources, self.neighbors, weights, self.n), symmetric=False, threads=thread_count(None)
         )
         return Graph(csr, directed=self.directed)
+
+
+def _without_parallel(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
+    """Keep one of the parallel edges, which are next to one another."""
+    is_first = np.ones(len(neighbors), np.bool_)
+    np.not_equal(neighbors[1:], neighbors[:-1], out=is_first[1:])
+    starts = indptr[:-1][indptr[:-1] < indptr[1:]]
+    is_first[starts] = True
+    kept = np.zeros(len(neighbors) + 1, indptr.dtype)
+    np.cumsum(is_first, out=kept[1:])
+    return _read_only(kept[indptr], neighbors[is_first])
+
+
+def _read_only(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
+    """Write-protect the arrays, as those of the engine are: kernels are then compiled for one type only."""
+    indptr.flags.writeable = neighbors.flags.writeable = False
+    return indptr, neighbors
