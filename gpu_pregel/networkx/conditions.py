@@ -43,3 +43,20 @@ def unset(*arguments: str) -> Condition:
         return next((f"{name} is given" for name in arguments if values[name] is not None), None)
 
     return reason
+
+
+def all_nodes(argument: str, graph: str = "G") -> Condition:
+    """Require that this argument is None or has all nodes, each once."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        nodes = values[argument]
+        if nodes is None:
+            return None
+        try:
+            complete = len(nodes) == len(values[graph]) == len(set(nodes)) and all(u in values[graph] for u in nodes)
+        except TypeError:
+            complete = False
+        return None if complete else f"{argument} does not have all nodes, each once"
+
+    return reason
+
