@@ -60,3 +60,15 @@ def all_nodes(argument: str, graph: str = "G") -> Condition:
 
     return reason
 
+
+def sortable_nodes(graph: str = "G") -> Condition:
+    """Require nodes that can be compared with one another: NetworkX sorts some of them."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        try:
+            sorted(values[graph])
+        except TypeError as error:
+            return str(error)
+        return None
+
+    return reason

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_pregel.networkx.families import (
     assortativity,
+    betweenness,
     bipartite,
     centrality,
     clustering,
@@ -24,9 +25,12 @@ from gpu_pregel.networkx.families import (
     link_prediction,
     matching,
     matrices,
+    mixing,
+    path_centrality,
     shortest_paths,
     spanning_trees,
     traversal,
+    triads,
     trees,
     weighted_paths,
 )
@@ -34,6 +38,7 @@ from gpu_pregel.networkx.function import Function
 
 _FAMILIES = (
     assortativity,
+    betweenness,
     bipartite,
     centrality,
     clustering,
@@ -49,9 +54,12 @@ _FAMILIES = (
     link_prediction,
     matching,
     matrices,
+    mixing,
+    path_centrality,
     shortest_paths,
     spanning_trees,
     traversal,
+    triads,
     trees,
     weighted_paths,
 )
