@@ -72,3 +72,14 @@ def sortable_nodes(graph: str = "G") -> Condition:
         return None
 
     return reason
+
+
+def numbers_of_all_nodes(argument: str, graph: str = "G") -> Condition:
+    """Require that this argument is None or a mapping whose keys are the nodes."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        given = values[argument]
+        complete = given is None or (isinstance(given, Mapping) and set(given) == set(values[graph]))
+        return None if complete else f"{argument} does not have a number for each node"
+
+    return reason

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def copied_subgraph(
-    G: BackendGraph, nodes: Iterable[Any] | None = None, kept: Array | None = None
+    G: BackendGraph, nodes: Iterable[Any] | None = None, *, kept: Array | None = None, present: Array | None = None
 ) -> networkx.Graph[Any]:
     """Return what ``G.subgraph(nodes).copy()`` does of a graph without parallel edges; its attributes are kept.
 
@@ -28,8 +28,10 @@ def copied_subgraph(
         Default: all; the copy is in the order in which NetworkX's views iterate.
     kept : bool[m], optional
         The stored edges that the copy has, both of each undirected edge. Default: all among the nodes.
+    present : bool[n], optional
+        The nodes that the copy has, in the order of the graph, instead of ``nodes``.
     """
-    vertices = _iteration_order(G, nodes)
+    vertices = _iteration_order(G, nodes) if present is None else np.flatnonzero(present)
     topology = G.topology
     ranks = np.full(len(G), -1, np.int64)
     ranks[vertices] = np.arange(len(vertices))
@@ -91,6 +93,6 @@ def _fill(
     adjacency.update(zip(names, map(dict, repeat((), len(names))), strict=True))
     neighbors = [names[v] for v in targets.tolist()]
     begins, firsts = np.unique(sources, return_index=True)
-    ends = [*firsts.tolist()[1:], len(neighbors)]
-    for u, begin, end in zip(begins.tolist(), firsts.tolist(), ends, strict=True):
+    ends = np.append(firsts, len(neighbors))[1:]
+    for u, begin, end in zip(begins.tolist(), firsts.tolist(), ends.tolist(), strict=True):
         adjacency[names[u]].update(zip(neighbors[begin:end], data[begin:end], strict=True))

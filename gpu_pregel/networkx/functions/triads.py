@@ -86,7 +86,8 @@ def effective_size(G: BackendGraph, nodes: Any = None, weight: Any = None) -> di
     """Return the number of each node's neighbours less what is redundant in their connections."""
     rows, totals, largest = _mutual_rows(G, weight)
     shares, loops = _divided(rows, totals)
-    parts, _ = _divided(rows, largest)
+    # NetworkX 3.6 divides by the maximum of the column, and not of the row as it does for a list of nodes.
+    parts = rows.values / largest[rows.neighbors]
     sums = np.diff(rows.indptr) - _measure(rows, shares, parts, by_row=True)
     degrees = np.diff(rows.indptr)
     sums[degrees - (loops > 0) == 0] = np.nan
