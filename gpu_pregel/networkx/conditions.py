@@ -83,3 +83,12 @@ def numbers_of_all_nodes(argument: str, graph: str = "G") -> Condition:
         return None if complete else f"{argument} does not have a number for each node"
 
     return reason
+
+
+def false(*arguments: str) -> Condition:
+    """Require that each of these arguments is False."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        return next((f"{name} is set" for name in arguments if values[name]), None)
+
+    return reason

@@ -21,13 +21,13 @@ class NeighborRows(NamedTuple):
 
 
 def symmetric_rows(
-    G: BackendGraph, values: Array | None, *, backward: float = 1.0, loops: bool = False
+    graph: BackendGraph, values: Array | None, *, backward: float = 1.0, loops: bool = False
 ) -> NeighborRows:
     """Return the rows in which u has v with the values of its out-edges, plus ``backward`` times those of in-edges.
 
     An edge of an undirected graph counts in one direction; parallel edges are added up.
     """
-    n, topology = len(G), G.topology
+    n, topology = len(graph), graph.topology
     data = np.ones(topology.m) if values is None else values.astype(np.float64)
     places = (topology.sources.astype(np.int64), topology.neighbors.astype(np.int64))
     kept = slice(None) if loops else places[0] != places[1]

@@ -13,25 +13,25 @@ from gpu_pregel.networkx.graph import BackendGraph
 Array = np.ndarray[Any, Any]
 
 
-def chosen_nodes(G: BackendGraph, nbunch: Any = None) -> Iterator[Any]:
+def chosen_nodes(graph: BackendGraph, nbunch: Any = None) -> Iterator[Any]:
     """Yield the nodes of the graph among those given, with the errors of NetworkX's ``nbunch_iter``."""
     if nbunch is None:
-        return iter(G)
-    return iter([nbunch]) if nbunch in G else _in_graph(G, nbunch)
+        return iter(graph)
+    return iter([nbunch]) if nbunch in graph else _in_graph(graph, nbunch)
 
 
-def chosen_vertices(G: BackendGraph, nbunch: Any = None) -> Array:
+def chosen_vertices(graph: BackendGraph, nbunch: Any = None) -> Array:
     """Return the vertices of :func:`chosen_nodes`, int64."""
     if nbunch is None:
-        return np.arange(len(G))
-    return np.array([G.topology.numbers[node] for node in chosen_nodes(G, nbunch)], np.int64)
+        return np.arange(len(graph))
+    return np.array([graph.topology.numbers[node] for node in chosen_nodes(graph, nbunch)], np.int64)
 
 
-def _in_graph(G: BackendGraph, nbunch: Any) -> Iterator[Any]:
+def _in_graph(graph: BackendGraph, nbunch: Any) -> Iterator[Any]:
     node = None
     try:
         for node in nbunch:
-            if node in G.topology.numbers:
+            if node in graph.topology.numbers:
                 yield node
     except TypeError as error:
         message = str(error)

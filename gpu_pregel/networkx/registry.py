@@ -30,8 +30,8 @@ from gpu_pregel.networkx.families import (
     shortest_paths,
     spanning_trees,
     traversal,
-    triads,
     trees,
+    triads,
     weighted_paths,
 )
 from gpu_pregel.networkx.function import Function

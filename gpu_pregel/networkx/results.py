@@ -18,9 +18,9 @@ Array = np.ndarray[Any, Any]
 
 
 def copied_subgraph(
-    G: BackendGraph, nodes: Iterable[Any] | None = None, *, kept: Array | None = None, present: Array | None = None
+    graph: BackendGraph, nodes: Iterable[Any] | None = None, *, kept: Array | None = None, present: Array | None = None
 ) -> networkx.Graph[Any]:
-    """Return what ``G.subgraph(nodes).copy()`` does of a graph without parallel edges; its attributes are kept.
+    """Return what ``graph.subgraph(nodes).copy()`` does of a graph without parallel edges; its attributes are kept.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def copied_subgraph(
     present : bool[n], optional
         The nodes that the copy has, in the order of the graph, instead of ``nodes``.
     """
-    vertices = _iteration_order(G, nodes) if present is None else np.flatnonzero(present)
-    topology = G.topology
-    ranks = np.full(len(G), -1, np.int64)
+    vertices = _iteration_order(graph, nodes) if present is None else np.flatnonzero(present)
+    topology = graph.topology
+    ranks = np.full(len(graph), -1, np.int64)
     ranks[vertices] = np.arange(len(vertices))
     sources, targets = ranks[topology.sources], ranks[topology.neighbors]
     chosen = (sources >= 0) & (targets >= 0)
@@ -43,10 +43,10 @@ def copied_subgraph(
     edges = edges[np.argsort(sources[edges], kind="stable")]
     directed = topology.directed
     result: Any = nx.DiGraph() if directed else nx.Graph()
-    result.graph.update(G.graph)
-    names, data = G.nodes_at(vertices), G.node_data()
+    result.graph.update(graph.graph)
+    names, data = graph.nodes_at(vertices), graph.node_data()
     result._node.update((name, data[v].copy()) for name, v in zip(names, vertices.tolist(), strict=True))
-    copies = _copies(G, edges, sources, targets)
+    copies = _copies(graph, edges, sources, targets)
     if directed:
         _fill(result._succ, names, sources[edges], targets[edges], copies)
         order = np.argsort(targets[edges], kind="stable")
@@ -57,23 +57,23 @@ def copied_subgraph(
     return result
 
 
-def _iteration_order(G: BackendGraph, nodes: Iterable[Any] | None) -> Array:
+def _iteration_order(graph: BackendGraph, nodes: Iterable[Any] | None) -> Array:
     if nodes is None:
-        return np.arange(len(G))
-    numbers = G.topology.numbers
+        return np.arange(len(graph))
+    numbers = graph.topology.numbers
     chosen = {node for node in nodes if node in numbers}
     vertices = np.fromiter((numbers[node] for node in chosen), np.int64, len(chosen))
     # A view of less than half of the nodes is iterated in the order of their set.
-    return vertices if 2 * len(vertices) < G.topology.base_size else np.sort(vertices)
+    return vertices if 2 * len(vertices) < graph.topology.base_size else np.sort(vertices)
 
 
-def _copies(G: BackendGraph, edges: Array, sources: Array, targets: Array) -> list[dict[Any, Any]]:
+def _copies(graph: BackendGraph, edges: Array, sources: Array, targets: Array) -> list[dict[Any, Any]]:
     """Return a copy of the attributes of each edge; the two entries of an undirected edge share it."""
-    data = G.edge_data()
-    if G.is_directed():
+    data = graph.edge_data()
+    if graph.is_directed():
         return [data[e].copy() for e in edges.tolist()]
     first, second = sources[edges], targets[edges]
-    keys = np.minimum(first, second) * len(G) + np.maximum(first, second)
+    keys = np.minimum(first, second) * len(graph) + np.maximum(first, second)
     _, places, members = np.unique(keys, return_index=True, return_inverse=True)
     copies = [data[e].copy() for e in edges[places].tolist()]
     return [copies[i] for i in members.tolist()]

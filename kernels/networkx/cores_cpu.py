@@ -102,9 +102,7 @@ def _find(neighbors: Any, begin: Any, end: Any, v: Any) -> Any:
 
 
 @inline
-def _lose(
-    indptr: Any, neighbors: Any, u: Any, e: Any, need: Any, support: Any, queue: Any, tail: Any
-) -> Any:
+def _lose(indptr: Any, neighbors: Any, u: Any, e: Any, need: Any, support: Any, queue: Any, tail: Any) -> Any:
     """Take a triangle from the edge e of u, and queue it if it has too few left; return the end of the queue."""
     v = np.int64(neighbors[e])
     back = _find(neighbors, indptr[v], indptr[v + 1], u)

@@ -20,9 +20,7 @@ all where the source is one of them."""
 
 
 @inline
-def _search(
-    out: Any, weighted: Any, cutoff: Any, count: Any, heap: Any, order: Any, distances: Any, ranks: Any
-) -> Any:
+def _search(out: Any, weighted: Any, cutoff: Any, count: Any, heap: Any, order: Any, distances: Any, ranks: Any) -> Any:
     """Find the vertices within the cutoff of the first ``count`` of ``order``; return their number.
 
     ``order`` gets them by distance. A vertex in the heap has the rank -2 - (its position there), others -1.

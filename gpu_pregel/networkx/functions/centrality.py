@@ -151,7 +151,9 @@ def laplacian_centrality(
     lost = 2 * entries.data**2 + diagonal[targets] ** 2 - (diagonal[targets] - np.abs(entries.data)) ** 2
     drops = diagonal**2 + np.bincount(sources, lost, minlength=n)
     if normalized:
-        drops = drops / ((diagonal**2).sum() + (entries.data**2).sum())
+        energy = (diagonal**2).sum() + (entries.data**2).sum()
+        # With self-loops alone, NetworkX divides 0 by 0.
+        drops = drops / energy if energy else np.full(n, drops[0] / energy)
     values = G.by_node(drops)
     return {node: values[node] for node in nodes}
 

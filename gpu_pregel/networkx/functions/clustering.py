@@ -144,7 +144,7 @@ def _triangles_of(G: BackendGraph, nodes: Any) -> tuple[Array, Array]:
     _refuse_multigraph(G)
     vertices = chosen_vertices(G, nodes)
     if len(vertices) * _FEW > len(G):
-        return vertices, 2 * engine.triangle_count(G.engine()).to_numpy()[vertices]
+        return vertices, 2 * np.asarray(engine.triangle_count(G.engine()).to_numpy())[vertices]
     begins, counts = _common(G, vertices)
     ends = np.append(begins[1:], len(counts))
     totals = np.append(0, np.cumsum(counts))
@@ -154,13 +154,13 @@ def _triangles_of(G: BackendGraph, nodes: Any) -> tuple[Array, Array]:
 def _pairs(G: BackendGraph) -> Array:
     """Return the number of triangles, both ways round, that could be at each vertex, int64[n]."""
     degrees = np.diff(symmetric_rows(G, None).indptr)
+    pairs: Array = degrees * (degrees - 1)
     if not G.is_directed():
-        return degrees * (degrees - 1)
+        return pairs
     indptr, _ = _neighbors(G)
     total = np.diff(indptr) + np.diff(without_repetitions(G.engine()).csc.indptr)
     mutual = total - degrees
-    pairs: Array = 2 * (total * (total - 1) - 2 * mutual)
-    return pairs
+    return np.asarray(2 * (total * (total - 1) - 2 * mutual))
 
 
 def _sums_of_triangles(G: BackendGraph, vertices: Array, weight: Any) -> Array:

@@ -44,9 +44,7 @@ def _cores(G: BackendGraph) -> Array:
 
 def _refuse_loops(G: BackendGraph, message: str) -> None:
     if number_of_loops(G):
-        raise nx.NetworkXNotImplemented(
-            message + "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
-        )
+        raise nx.NetworkXNotImplemented(message + "Consider using G.remove_edges_from(nx.selfloop_edges(G)).")
 
 
 def k_core(G: BackendGraph, k: int | None = None, core_number: Any = None) -> networkx.Graph[Any]:

@@ -35,13 +35,14 @@ def pagerank(
         initial = _vector(G, nstart)
         initial /= initial.sum()
     teleport = _distribution(G, personalization)
-    jumps = teleport if dangling is None else _vector(G, dangling)
+    jumps = teleport
     if dangling is not None:
+        jumps = _vector(G, dangling)
         jumps /= jumps.sum()
-    name = None if _all_equal_one(G, weight) else weight
-    vectors = [vector for vector in (initial, teleport) if vector is not None]
-    weights = [] if name is None else [G.edge_values(name)]
-    regular = all(np.isfinite(vector).all() and (vector >= 0).all() for vector in [*vectors, *weights])
+    column = G.edge_values(weight)
+    name = None if column is None or (column == 1).all() else weight
+    vectors = [vector for vector in (initial, teleport, column) if vector is not None]
+    regular = all(np.isfinite(vector).all() and (vector >= 0).all() for vector in vectors)
     if regular and dangling is None and 0 < alpha < 1 and tol >= 0 and max_iter >= 1:
         found = engine.pagerank(
             G.engine(name),
@@ -77,9 +78,7 @@ def _iterate(
     totals = np.bincount(G.topology.sources, column, minlength=len(G)).astype(float)
     dangling = totals == 0
     inverses = np.divide(1.0, totals, where=~dangling, out=np.zeros(len(G)))
-    sums = NeighborSums(
-        G.engine(weight), weighted=weight is not None, device="auto", threads=None, progress=False
-    )
+    sums = NeighborSums(G.engine(weight), weighted=weight is not None, device="auto", threads=None, progress=False)
     for _ in range(max_iter):
         shift = alpha * scores[dangling].sum() * jumps + (1 - alpha) * teleport
         following, _, _ = sums.advance(scores * inverses, shift, scale=float(alpha))
@@ -88,11 +87,6 @@ def _iterate(
         if change < tolerance:
             return scores
     raise nx.PowerIterationFailedConvergence(max_iter)
-
-
-def _all_equal_one(G: BackendGraph, weight: Any) -> bool:
-    values = G.edge_values(weight)
-    return values is None or bool((values == 1).all())
 
 
 def _vector(G: BackendGraph, given: Any) -> Array:

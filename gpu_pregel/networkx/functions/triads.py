@@ -15,7 +15,24 @@ from gpu_pregel.networkx.neighbor_rows import NeighborRows, symmetric_rows
 Array = np.ndarray[Any, Any]
 
 _CHUNK = 16
-_NAMES = "003 012 102 021D 021U 021C 111D 111U 030T 030C 201 120D 120U 120C 210 300".split()
+_NAMES = [
+    "003",
+    "012",
+    "102",
+    "021D",
+    "021U",
+    "021C",
+    "111D",
+    "111U",
+    "030T",
+    "030C",
+    "201",
+    "120D",
+    "120U",
+    "120C",
+    "210",
+    "300",
+]
 
 
 def triadic_census(G: BackendGraph, nodelist: Any = None) -> dict[str, int]:

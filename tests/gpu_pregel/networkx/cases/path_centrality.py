@@ -9,7 +9,9 @@ from tests.gpu_pregel.networkx.comparison import Case, call
 
 def _of_some(function_of_nodes: Any, graphs: tuple[str, ...] = (), **options: Any) -> Case:
     """Return the case that also passes what a function returns for the list of nodes."""
-    return Case(lambda graph: ((graph,), {**function_of_nodes(list(graph)), **options}) if graph else None, graphs=graphs)
+    return Case(
+        lambda graph: ((graph,), {**function_of_nodes(list(graph)), **options}) if graph else None, graphs=graphs
+    )
 
 
 CASES: dict[str, list[Case]] = {
