@@ -85,7 +85,7 @@ def overall_reciprocity(G: BackendGraph) -> float:
         raise nx.NetworkXError("Not defined for empty graphs")
     if not G.is_directed():
         return 0.0
-    mutual = int(np.count_nonzero(_has_opposite(G))) - number_of_loops(G)
+    mutual = int(np.count_nonzero(_opposites(G)[1])) - number_of_loops(G)
     return mutual / G.topology.m
 
 
@@ -96,7 +96,8 @@ def reciprocity(G: BackendGraph, nodes: Any = None) -> Any:
     vertices = chosen_vertices(G, nodes)
     if len(vertices) and not G.is_directed():
         raise AttributeError("'Graph' object has no attribute 'predecessors'")
-    mutual = np.bincount(G.topology.sources, _has_opposite(G), minlength=len(G))[vertices].astype(np.int64)
+    sources, opposite = _opposites(G)
+    mutual = np.bincount(sources[opposite], minlength=len(G))[vertices]
     totals = degrees(G)[vertices]
     values = [2 * both / total if total else None for both, total in zip(mutual.tolist(), totals.tolist(), strict=True)]
     if nodes not in G:
@@ -106,11 +107,16 @@ def reciprocity(G: BackendGraph, nodes: Any = None) -> Any:
     return values[0]
 
 
-def _has_opposite(G: BackendGraph) -> Array:
-    """Return for each stored edge whether the opposite one exists; a self-loop is its own."""
-    n, topology = len(G), G.topology
-    sources, targets = topology.sources.astype(np.int64), topology.neighbors.astype(np.int64)
-    return np.isin(targets * n + sources, sources * n + targets)
+def _opposites(G: BackendGraph) -> tuple[Array, Array]:
+    """Return the source of each edge, and whether the opposite edge exists; a self-loop is its own."""
+    graph, n = G.engine(), len(G)
+    keys = []
+    for rows in (graph.to_csr(), graph.csc):
+        sources = np.repeat(np.arange(n), np.diff(rows.indptr))
+        keys.append(sources * n + rows.indices)
+    # Both lists are sorted.
+    places = np.minimum(np.searchsorted(keys[1], keys[0]), len(keys[1]) - 1)
+    return keys[0] // max(1, n), keys[1][places] == keys[0]
 
 
 def rich_club_coefficient(

@@ -99,23 +99,20 @@ def generalized_degree(G: BackendGraph, nodes: Any = None) -> Any:
     """Count the edges of each node, or of one, by the number of triangles of which they are part."""
     _refuse_multigraph(G)
     vertices = chosen_vertices(G, nodes)
-    graph = without_repetitions(G.engine())
+    (indptr, neighbors), topology = _neighbors(G), G.topology
     begins, counts = _common(G, vertices)
-    names = G.topology.nodes
+    lengths = np.diff(indptr)[vertices]
+    names, common = topology.nodes, counts.tolist()
     result = {}
-    for i, v in enumerate(vertices.tolist()):
-        neighbors = graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist()
-        common = dict(zip(neighbors, counts[begins[i] : begins[i] + len(neighbors)].tolist(), strict=True))
-        result[names[v]] = Counter(common[u] for u in _set_order(G, v))
+    rows = zip(vertices.tolist(), begins.tolist(), lengths.tolist(), strict=True)
+    for v, begin, length in rows:
+        here = neighbors[indptr[v] : indptr[v + 1]].tolist()
+        count_of = dict(zip([names[u] for u in here], common[begin : begin + length], strict=True))
+        # The order of counts is that in which NetworkX iterates over the set of neighbours.
+        row = topology.neighbors[topology.indptr[v] : topology.indptr[v + 1]].tolist()
+        others = {names[u] for u in row} - {names[v]}
+        result[names[v]] = Counter(map(count_of.__getitem__, others))
     return result[nodes] if nodes in G else result
-
-
-def _set_order(G: BackendGraph, v: int) -> list[int]:
-    """Return the neighbours of a vertex as NetworkX's set of them is iterated, on which the order of counts depends."""
-    topology = G.topology
-    neighbors = topology.neighbors[topology.indptr[v] : topology.indptr[v + 1]]
-    others = set(G.nodes_at(neighbors)) - {topology.nodes[v]}
-    return [topology.numbers[node] for node in others]
 
 
 def _refuse_multigraph(G: BackendGraph) -> None:

@@ -29,8 +29,10 @@ def jaccard_coefficient(G: BackendGraph, ebunch: Any = None) -> Scored:
     def score(first: Array, second: Array) -> Iterator[Any]:
         counts, _ = _compare(G, first, second)
         unions = sizes[first] + sizes[second] - counts[:, ALL]
-        found = zip(counts[:, OTHERS].tolist(), unions.tolist(), strict=True)
-        return (common / union if union else 0 for common, union in found)
+        shares = (counts[:, OTHERS] / np.maximum(unions, 1)).tolist()
+        return iter(
+            shares if unions.all() else [share if union else 0 for share, union in zip(shares, unions, strict=True)]
+        )
 
     return _predict(G, ebunch, score)
 
@@ -112,20 +114,24 @@ def _predict(G: BackendGraph, ebunch: Any, score: Callable[[Array, Array], Itera
     """Check the pairs, and return an iterator over them and their scores."""
     if ebunch is None:
         return _scored(G, _non_edges(G), score)
-    for pair in ebunch:
-        u, v = pair
-        for node in (u, v):
-            if node not in G:
-                raise nx.NodeNotFound(f"Node {node} not in G.")
+    numbers = G.topology.numbers
+    for u, v in ebunch:
+        try:
+            known = u in numbers and v in numbers
+        except TypeError:
+            known = False
+        if not known:
+            raise nx.NodeNotFound(f"Node {v if u in G else u} not in G.")
     return _scored(G, ebunch, score)
 
 
 def _scored(G: BackendGraph, pairs: Iterable[Any], score: Callable[[Array, Array], Iterator[Any]]) -> Scored:
     numbers, iterator = G.topology.numbers, iter(pairs)
     while batch := list(islice(iterator, _BATCH)):
-        vertices = np.array([(numbers[u], numbers[v]) for u, v in batch])
-        for (u, v), value in zip(batch, score(vertices[:, 0], vertices[:, 1]), strict=True):
-            yield u, v, value
+        first, second = zip(*batch, strict=True)
+        vertices = (np.fromiter(map(numbers.__getitem__, nodes), np.int64, len(batch)) for nodes in (first, second))
+        # An error in a score is raised after the pairs before it.
+        yield from zip(first, second, score(*vertices), strict=True)
 
 
 def _non_edges(G: BackendGraph) -> Iterator[tuple[Any, Any]]:
@@ -145,7 +151,7 @@ def _compare(
     graph, n = G.engine(), len(G)
     counts, sums = np.empty((len(first), COUNTS), np.int64), np.empty((len(first), 2))
     vectors = (np.zeros(n) if values is None else values, np.zeros(n, np.int64) if communities is None else communities)
-    rows = (graph.indptr, graph.indices, np.ascontiguousarray(first), np.ascontiguousarray(second))
+    rows = (graph.indptr, graph.indices, first, second)
     parallel(compare_pairs, len(first), _CHUNK, *rows, *vectors, counts, sums, threads=thread_count(None))
     return counts, sums
 
@@ -154,7 +160,7 @@ def _sums(G: BackendGraph, first: Array, second: Array, values: Array) -> Iterat
     """Return the sums of the values of common neighbours; without any it is the integer 0."""
     counts, sums = _compare(G, first, second, values)
     found = zip(sums[:, 0].tolist(), counts[:, OTHERS].tolist(), strict=True)
-    return (total if count else 0 for total, count in found)
+    return iter([total if count else 0 for total, count in found])
 
 
 def _path_lengths(G: BackendGraph, first: Array, second: Array) -> Array:

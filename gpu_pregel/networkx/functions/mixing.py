@@ -13,6 +13,9 @@ from gpu_pregel.networkx.graph import BackendGraph
 Array = np.ndarray[Any, Any]
 Mixing = dict[Any, dict[Any, Any]]
 
+_MAX_TABLE = 1 << 22
+"""Codes below this number are counted in a table, larger ones by sorting."""
+
 
 class _Pairs(NamedTuple):
     """The values at both ends of edges: one for each vertex as source, one as target, and the edges in order."""
@@ -23,8 +26,8 @@ class _Pairs(NamedTuple):
     targets: Array
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:  # type: ignore[override]
-        left, right = self.at_source, self.at_target
-        return ((left[u], right[v]) for u, v in zip(self.sources.tolist(), self.targets.tolist(), strict=True))
+        left = map(self.at_source.__getitem__, self.sources.tolist())
+        return zip(left, map(self.at_target.__getitem__, self.targets.tolist()), strict=True)
 
 
 def node_degree_xy(
@@ -163,20 +166,31 @@ def _count(pairs: _Pairs, normalized: bool) -> Mixing:
         return {}
     table: dict[Any, int] = {}
     left, right = _codes(pairs.at_source, table)[pairs.sources], _codes(pairs.at_target, table)[pairs.targets]
-    _, firsts, counts = np.unique(left * len(table) + right, return_index=True, return_counts=True)
-    order = np.argsort(firsts)
-    firsts, counts = firsts[order], counts[order]
-    _, places = np.unique(np.stack([left, right], axis=1), return_index=True)
+    firsts, counts = _first_places(left * len(table) + right, len(table) ** 2)
+    places, _ = _first_places(np.stack([left, right], axis=1).ravel(), len(table))
     at_source, at_target = pairs.at_source, pairs.at_target
-    ends = np.stack([pairs.sources, pairs.targets], axis=1)
+    ends = np.stack([pairs.sources, pairs.targets], axis=1).ravel()
     found: Mixing = {}
-    for place in np.sort(places).tolist():
-        found[(at_target if place % 2 else at_source)[ends[place // 2, place % 2]]] = {}
-    total = float(len(left))
-    for first, count in zip(firsts.tolist(), counts.tolist(), strict=True):
-        u, v = ends[first]
-        found[at_source[u]][at_target[v]] = count / total if normalized else count
+    for place, u in zip(places.tolist(), ends[places].tolist(), strict=True):
+        found[(at_target if place % 2 else at_source)[u]] = {}
+    shares = counts / float(len(left)) if normalized else counts
+    for u, v, share in zip(*(a.tolist() for a in (ends[2 * firsts], ends[2 * firsts + 1], shares)), strict=True):
+        found[at_source[u]][at_target[v]] = share
     return found
+
+
+def _first_places(codes: Array, size: int) -> tuple[Array, Array]:
+    """Return where each code below ``size`` comes first, ascending, and how often it comes."""
+    if size > _MAX_TABLE:
+        _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+    else:
+        counts = np.bincount(codes, minlength=size)
+        table = np.empty(size, np.int64)
+        # Of several numbers written to one place, the last remains.
+        table[codes[::-1]] = np.arange(len(codes))[::-1]
+        firsts, counts = table[counts > 0], counts[counts > 0]
+    order = np.argsort(firsts)
+    return firsts[order], counts[order]
 
 
 def _matrix(counts: Mixing, mapping: dict[Any, int] | None, normalized: bool) -> Array:
