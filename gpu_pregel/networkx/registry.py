@@ -32,6 +32,7 @@ from gpu_pregel.networkx.families import (
     traversal,
     trees,
     triads,
+    trophic,
     weighted_paths,
 )
 from gpu_pregel.networkx.function import Function
@@ -61,6 +62,7 @@ _FAMILIES = (
     traversal,
     triads,
     trees,
+    trophic,
     weighted_paths,
 )
 

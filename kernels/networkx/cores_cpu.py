@@ -58,14 +58,14 @@ def find_layers(indptr: Any, neighbors: Any, degrees: Any, layers: Any, at_remov
             layers[v] = 1
             left -= 1
     layer = 2 if left < n else 1
-    core = 1
+    core = 0
     while left > 0:
         if size == 0:
             lowest = np.iinfo(np.int64).max
             for v in range(n):
                 if layers[v] == 0:
                     lowest = min(lowest, degrees[v])
-            core = max(core, lowest)
+            core = lowest
             for v in range(n):
                 if layers[v] == 0 and degrees[v] <= core:
                     current[size] = v

@@ -12,8 +12,8 @@ FUNCTIONS = (
     Function("in_degree_centrality", "centrality"),
     Function("out_degree_centrality", "centrality"),
     Function("eigenvector_centrality", "centrality", conditions=_BY_NAME),
+    Function("eigenvector_centrality_numpy", "centrality", conditions=_BY_NAME),
     Function("katz_centrality", "centrality", conditions=_BY_NAME),
     Function("laplacian_centrality", "centrality", conditions=(*_BY_NAME, undirected()), note="undirected graphs"),
     Function("voterank", "centrality"),
-    Function("trophic_levels", "centrality", conditions=_BY_NAME),
 )

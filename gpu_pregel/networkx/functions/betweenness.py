@@ -15,8 +15,8 @@ from gpu_pregel.networkx.lengths import rows_by_length
 
 Array = np.ndarray[Any, Any]
 
-_BLOCKS, _BLOCK_MEMORY = 64, 1 << 28
-"""Blocks of sources, whose sums do not depend on the number of threads, and bytes for all of their sums."""
+_BLOCKS, _PER_BLOCK, _BLOCK_MEMORY = 64, 8, 1 << 28
+"""Blocks of sources, whose sums do not depend on the number of threads; sources of each; bytes for all sums."""
 
 
 def betweenness_centrality(
@@ -161,9 +161,13 @@ def _dependencies_with_edges(
     blocks = max(1, min(_BLOCKS, len(sources), _BLOCK_MEMORY // (8 * (n + width) + 1)))
     scores, edges = np.zeros((blocks, n)), np.zeros((blocks, width))
     ones = np.ones(n)
-    arguments = (out, back, weight is not None, sources, blocks, cutoff)
+    rows = (out, back, weight is not None)
     vectors = (ones if targets is None else targets, ones if shares is None else shares)
-    parallel(add_dependencies, blocks, 1, *arguments, *vectors, kind, scores, edges, threads=thread_count(None))
+    results = (*vectors, kind, scores, edges)
+    # Ctrl-C is handled between two blocks: they are kept short.
+    for begin in range(0, len(sources), blocks * _PER_BLOCK):
+        part = sources[begin : begin + blocks * _PER_BLOCK]
+        parallel(add_dependencies, blocks, 1, *rows, part, blocks, cutoff, *results, threads=thread_count(None))
     return scores.sum(axis=0), back, edges.sum(axis=0)
 
 

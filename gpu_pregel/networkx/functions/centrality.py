@@ -10,6 +10,8 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from gpu_pregel.algorithms._iterations import NeighborSums
+from gpu_pregel.algorithms.connected_components import connected_components as components
+from gpu_pregel.algorithms.strongly_connected_components import strongly_connected_components as strong_components
 from gpu_pregel.kernels.networkx.votes_cpu import elect
 from gpu_pregel.networkx.degrees import degrees
 from gpu_pregel.networkx.graph import BackendGraph
@@ -64,6 +66,27 @@ def eigenvector_centrality(
         if change < n * tol:
             return _ordered(G, scores, nstart)
     raise nx.PowerIterationFailedConvergence(max_iter)
+
+
+def eigenvector_centrality_numpy(
+    G: BackendGraph, weight: Any = None, max_iter: int = 50, tol: float = 0
+) -> dict[Any, float]:
+    """Return the eigenvector of the largest eigenvalue, by ARPACK."""
+    n, topology = len(G), G.topology
+    if n == 0:
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    connected = strong_components if topology.directed else components
+    if connected(G.engine()).count > 1:
+        raise nx.AmbiguousSolution(
+            "`eigenvector_centrality_numpy` does not give consistent results for disconnected graphs"
+        )
+    column = G.edge_values(weight)
+    data = np.ones(topology.m) if column is None else column.astype(float)
+    places = (topology.neighbors.astype(np.int32), topology.sources.astype(np.int32))
+    matrix = scipy.sparse.coo_array((data, places), shape=(n, n)).tocsr()
+    _, vectors = scipy.sparse.linalg.eigs(matrix, k=1, which="LR", maxiter=max_iter, tol=tol)
+    largest = vectors.flatten().real
+    return G.by_node(largest / (np.sign(largest.sum()) * np.sqrt((largest**2).sum())))
 
 
 def katz_centrality(
@@ -183,44 +206,3 @@ def voterank(G: BackendGraph, number_of_nodes: int | None = None) -> list[Any]:
             break
         found.append(topology.nodes[chosen])
     return found
-
-
-def trophic_levels(G: BackendGraph, weight: Any = "weight") -> dict[Any, float]:
-    """Return the trophic level of each node: 1 for those without in-edges, else 1 more than the mean of its prey."""
-    n, topology = len(G), G.topology
-    basal = degrees(G, "in") == 0
-    if not basal.any():
-        raise nx.NetworkXError(
-            "This graph has no basal nodes (nodes with no incoming edges).Trophic levels are not defined without at "
-            "least one basal node."
-        )
-    if not _all_reached(G, basal):
-        raise nx.NetworkXError(
-            "Trophic levels are only defined for graphs where every node has a path from a basal node (basal nodes "
-            "are nodes with no incoming edges)."
-        )
-    column = G.edge_values(weight)
-    data = np.ones(topology.m) if column is None else column.astype(float)
-    if not (data > 0).all():
-        raise NotImplementedError("the edges' weights are not positive")
-    totals = np.bincount(topology.neighbors, data, minlength=n)
-    shares = data / totals[topology.neighbors]
-    places = (topology.neighbors.astype(np.int64), topology.sources.astype(np.int64))
-    matrix = scipy.sparse.coo_array((shares, places), shape=(n, n)).tocsr()[~basal][:, ~basal]
-    fed = int((~basal).sum())
-    system = (scipy.sparse.eye_array(fed) - matrix).tocsc()
-    above = scipy.sparse.linalg.spsolve(system, np.ones(fed)) + 1 if fed else np.empty(0)
-    levels: dict[Any, float] = dict.fromkeys(G.nodes_at(np.flatnonzero(basal)), 1)
-    levels.update(zip(G.nodes_at(np.flatnonzero(~basal)), np.atleast_1d(above).tolist(), strict=True))
-    return levels
-
-
-def _all_reached(G: BackendGraph, sources: Array) -> bool:
-    topology = G.topology
-    rows = (np.ones(topology.m, np.int8), topology.neighbors.astype(np.int32), topology.indptr)
-    back = scipy.sparse.csr_array(rows, shape=(len(G), len(G))).T.tocsr()
-    reached, new = sources, sources
-    while new.any():
-        new = (back @ new.astype(np.int32) > 0) & ~reached
-        reached = reached | new
-    return bool(reached.all())

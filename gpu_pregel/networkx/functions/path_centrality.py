@@ -57,10 +57,10 @@ def harmonic_centrality(
     if distance is not None:
         counts, scores = _inverse_lengths(G, distance, ends, chosen)
     elif len(begins) == len(G) and len(nodes) < len(G):
-        counts, scores = _inverse_hops(G, _hops(G, ends), len(G))
+        counts, scores = _inverse_hops(_hops(G, ends), len(G))
     else:
         figures = _hops(G, None if chosen.all() else np.flatnonzero(chosen), towards=False)
-        counts, scores = _inverse_hops(G, figures[ends], int(chosen.sum()))
+        counts, scores = _inverse_hops(figures[ends], int(chosen.sum()))
     values = zip(nodes, counts.tolist(), scores.tolist(), strict=True)
     return {node: score if count else 0 for node, count, score in values}
 
@@ -73,7 +73,7 @@ def _hops(G: BackendGraph, vertices: Array | None, *, towards: bool = True) -> A
     return searches.run(vertices, transpose=True, by_source=True) if towards else searches.run(vertices)
 
 
-def _inverse_hops(G: BackendGraph, figures: Array, count: int) -> tuple[Array, Array]:
+def _inverse_hops(figures: Array, count: int) -> tuple[Array, Array]:
     return figures[:, REACHED], figures[:, INVERSES] / inverse_unit(count)
 
 

@@ -18,6 +18,10 @@ CASES: dict[str, list[Case]] = {
         Case(lambda graph: ((graph,), {"nstart": {u: i for i, u in enumerate(reversed(list(graph)))}})),
         Case(lambda graph: ((graph,), {"nstart": dict.fromkeys(graph, 0)})),
     ],
+    "eigenvector_centrality_numpy": [
+        Case(tolerance=1e-6, absolute=1e-7),
+        Case(lambda graph: ((graph, "weight"), {}), tolerance=1e-6, absolute=1e-7),
+    ],
     "katz_centrality": [
         call(alpha=0.05),
         call(),
@@ -35,5 +39,4 @@ CASES: dict[str, list[Case]] = {
         Case(lambda graph: ((graph, False, list(graph)[:2]), {}), graphs=_SMALL),
     ],
     "voterank": [call(), call(2), call(0), call(1000)],
-    "trophic_levels": [call(), call(weight=None), call("cost")],
 }

@@ -33,6 +33,7 @@ CASES: dict[str, list[Case]] = {
         _of_some(lambda nodes: {"sources": nodes[:2]}),
         _of_some(lambda nodes: {"sources": nodes[:2]}, distance="cost"),
         _of_some(lambda nodes: {"sources": nodes[:2], "nbunch": nodes[1:6]}),
+        _of_some(lambda nodes: {"sources": nodes[:5], "nbunch": nodes[2:5]}, distance="cost"),
         call(nbunch="absent"),
         call(nbunch=7.5),
     ],
