@@ -62,3 +62,52 @@ def unset(*arguments: str) -> Condition:
         return next((f"{name} is given" for name in arguments if values[name] is not None), None)
 
     return reason
+
+
+def all_nodes(argument: str, graph: str = "G") -> Condition:
+    """Require that this argument is None or has all nodes, each once."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        nodes = values[argument]
+        if nodes is None:
+            return None
+        try:
+            complete = len(nodes) == len(values[graph]) == len(set(nodes)) and all(u in values[graph] for u in nodes)
+        except TypeError:
+            complete = False
+        return None if complete else f"{argument} does not have all nodes, each once"
+
+    return reason
+
+
+def sortable_nodes(graph: str = "G") -> Condition:
+    """Require nodes that can be compared with one another: NetworkX sorts some of them."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        try:
+            sorted(values[graph])
+        except TypeError as error:
+            return str(error)
+        return None
+
+    return reason
+
+
+def numbers_of_all_nodes(argument: str, graph: str = "G") -> Condition:
+    """Require that this argument is None or a mapping whose keys are the nodes."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        given = values[argument]
+        complete = given is None or (isinstance(given, Mapping) and set(given) == set(values[graph]))
+        return None if complete else f"{argument} does not have a number for each node"
+
+    return reason
+
+
+def false(*arguments: str) -> Condition:
+    """Require that each of these arguments is False."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        return next((f"{name} is set" for name in arguments if values[name]), None)
+
+    return reason

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_pregel.networkx.families import (
     assortativity,
+    betweenness,
     biconnected,
     bipartite,
     centrality,
@@ -27,16 +28,21 @@ from gpu_pregel.networkx.families import (
     link_prediction,
     matching,
     matrices,
+    mixing,
+    path_centrality,
     shortest_paths,
     spanning_trees,
     traversal,
     trees,
+    triads,
+    trophic,
     weighted_paths,
 )
 from gpu_pregel.networkx.function import Function
 
 FAMILIES = (
     assortativity,
+    betweenness,
     biconnected,
     bipartite,
     centrality,
@@ -55,10 +61,14 @@ FAMILIES = (
     link_prediction,
     matching,
     matrices,
+    mixing,
+    path_centrality,
     shortest_paths,
     spanning_trees,
     traversal,
+    triads,
     trees,
+    trophic,
     weighted_paths,
 )
 

@@ -57,6 +57,12 @@ class Topology:
         return cls(adjacency, directed=graph.is_directed, multigraph=graph.has_duplicates)
 
     @property
+    def base_size(self) -> int:
+        """The number of nodes of the graph of which this is a view, else ``n``; orders of subgraphs depend on it."""
+        source = None if self._source is None else self._source()
+        return len(getattr(source, "_graph", self.nodes))
+
+    @property
     def n(self) -> int:
         """The number of nodes."""
         return len(self.nodes)
@@ -141,6 +147,18 @@ class Topology:
     def loops(self) -> Array:
         """int64[n]: the number of edges from each vertex to itself."""
         return np.bincount(self.sources[self.sources == self.neighbors], minlength=self.n)
+
+    @cached_property
+    def predecessor_edges(self) -> Array:
+        """int64[m]: the stored edge of each entry of ``predecessors``."""
+        if not self.directed:
+            return np.arange(self.m)
+        indptr, sources = self.predecessors
+        targets = np.repeat(np.arange(self.n), np.diff(indptr))
+        edges = np.empty(self.m, np.int64)
+        # Parallel edges have the same order in both lists.
+        edges[np.lexsort((sources, targets))] = np.lexsort((self.sources, self.neighbors))
+        return edges
 
     @cached_property
     def engine(self) -> Graph:
