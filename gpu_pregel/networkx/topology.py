@@ -81,6 +81,24 @@ class Topology:
         return np.diff(self.indptr)
 
     @cached_property
+    def distinct(self) -> tuple[Array, Array]:
+        """``indptr`` and ``neighbors`` with parallel edges merged: each neighbour of a vertex once."""
+        if not self.multigraph or self.m == 0:
+            return self.indptr, self.neighbors
+        first = np.ones(self.m, bool)
+        first[1:] = (self.neighbors[1:] != self.neighbors[:-1]) | (self.sources[1:] != self.sources[:-1])
+        kept = np.concatenate([[0], np.cumsum(first)])
+        return kept[self.indptr], self.neighbors[first]
+
+    @cached_property
+    def total_degrees(self) -> Array:
+        """int64[n]: the degree of each vertex: a self-loop counts twice, and in-edges count as well."""
+        if self.directed:
+            return self.degrees + np.bincount(self.neighbors, minlength=self.n)
+        loops = self.sources[self.sources == self.neighbors]
+        return self.degrees + np.bincount(loops, minlength=self.n)
+
+    @cached_property
     def predecessors(self) -> tuple[Array, Array]:
         """``indptr`` and ``neighbors`` of the in-edges, in NetworkX's order; the out-edges if undirected."""
         if not self.directed:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from gpu_pregel.networkx.conditions import attribute_names
 from gpu_pregel.networkx.function import Function
 
-FUNCTIONS: tuple[Function, ...] = ()
+_LEIDEN = "NetworkX has no implementation of its own"
+
+FUNCTIONS = (
+    Function("louvain_communities", "louvain", "community", conditions=(attribute_names("weight"),)),
+    Function("louvain_partitions", "louvain", "community", conditions=(attribute_names("weight"),)),
+    Function("leiden_communities", "louvain", "community", note=_LEIDEN),
+    Function("leiden_partitions", "louvain", "community", note=_LEIDEN),
+)

@@ -1,0 +1,37 @@
+"""Sets of nodes as labels of vertices, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.networkx.graph import BackendGraph
+
+Array = np.ndarray[Any, Any]
+
+
+def node_sets(G: BackendGraph, labels: Array) -> list[set[Any]]:
+    """Return the nodes of each label, in the order of the labels."""
+    order = np.argsort(labels, kind="stable")
+    bounds = [0, *(np.flatnonzero(np.diff(labels[order])) + 1).tolist(), len(order)]
+    nodes = G.nodes_at(order)
+    return [set(nodes[begin:end]) for begin, end in zip(bounds, bounds[1:], strict=False) if begin < end]
+
+
+def by_first_node(labels: Array) -> Array:
+    """Number labels anew, in the order of the first vertex of each."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    renamed: Array = ranks[number]
+    return renamed
+
+
+def membership(G: BackendGraph, nodes: Iterable[Any]) -> Array:
+    """Return for each vertex whether its node is among these; those that are not of the graph are ignored."""
+    numbers = G.topology.numbers
+    chosen = np.zeros(len(G), bool)
+    chosen[[numbers[node] for node in nodes if node in numbers]] = True
+    return chosen
