@@ -12,11 +12,11 @@ from gpu_pregel.networkx.graph import BackendGraph
 Array = np.ndarray[Any, Any]
 
 
-def node_sets(G: BackendGraph, labels: Array) -> list[set[Any]]:
-    """Return the nodes of each label, in the order of the labels."""
+def node_sets(graph: BackendGraph, labels: Array, vertices: Array | None = None) -> list[set[Any]]:
+    """Return the nodes of each label, in the order of the labels: those of all vertices, or of the given ones."""
     order = np.argsort(labels, kind="stable")
     bounds = [0, *(np.flatnonzero(np.diff(labels[order])) + 1).tolist(), len(order)]
-    nodes = G.nodes_at(order)
+    nodes = graph.nodes_at(order if vertices is None else vertices[order])
     return [set(nodes[begin:end]) for begin, end in zip(bounds, bounds[1:], strict=False) if begin < end]
 
 
@@ -29,9 +29,9 @@ def by_first_node(labels: Array) -> Array:
     return renamed
 
 
-def membership(G: BackendGraph, nodes: Iterable[Any]) -> Array:
+def membership(graph: BackendGraph, nodes: Iterable[Any]) -> Array:
     """Return for each vertex whether its node is among these; those that are not of the graph are ignored."""
-    numbers = G.topology.numbers
-    chosen = np.zeros(len(G), bool)
+    numbers = graph.topology.numbers
+    chosen = np.zeros(len(graph), bool)
     chosen[[numbers[node] for node in nodes if node in numbers]] = True
     return chosen

@@ -56,6 +56,11 @@ class Topology:
         return cls(adjacency, directed=graph.is_directed, multigraph=graph.has_duplicates)
 
     @property
+    def source(self) -> networkx.Graph | None:
+        """The NetworkX graph that was read, if it still exists."""
+        return None if self._source is None else self._source()
+
+    @property
     def n(self) -> int:
         """The number of nodes."""
         return len(self.nodes)
@@ -103,12 +108,20 @@ class Topology:
         """``indptr`` and ``neighbors`` of the in-edges, in NetworkX's order; the out-edges if undirected."""
         if not self.directed:
             return self.indptr, self.neighbors
-        source = None if self._source is None else self._source()
+        source = self.source
         if source is None:
             csc = self.engine.csc
             return csc.indptr, csc.indices
         _, indptr, neighbors = read_adjacency(source, predecessors=True)
         return indptr, neighbors
+
+    def of_predecessors(self, values: Array) -> Array:
+        """Return values of the stored out-edges in the order of the in-edges of a directed graph."""
+        indptr, neighbors = self.predecessors
+        targets = np.repeat(np.arange(self.n), np.diff(indptr))
+        result = np.empty_like(values)
+        result[np.lexsort((targets, neighbors))] = values[np.lexsort((self.neighbors, self.sources))]
+        return result
 
     @cached_property
     def engine(self) -> Graph:

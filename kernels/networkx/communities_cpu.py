@@ -184,9 +184,7 @@ def settle_labels(
 
 
 @jit
-def raise_labels(
-    indptr: Any, neighbors: Any, weights: Any, order: Any, labels: Any, totals: Any, found: Any
-) -> Any:
+def raise_labels(indptr: Any, neighbors: Any, weights: Any, order: Any, labels: Any, totals: Any, found: Any) -> Any:
     """Give each vertex whose label is not among its most frequent ones the largest of them.
 
     Return whether each vertex then has a most frequent label of its neighbours. A vertex with only one gets it anyway.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.algorithms.leiden import leiden
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.kernels.networkx.communities_cpu import move_vertices
 from gpu_pregel.kernels.networkx.rows_cpu import append_edges
 from gpu_pregel.networkx.graph import BackendGraph
@@ -77,7 +78,7 @@ def _leiden_levels(G: BackendGraph, weight: str | None, resolution: float, seed:
     if G.topology.m == 0:
         return [np.arange(len(G))]
     found = leiden(G.engine(weight), resolution=resolution, seed=seed.randrange(_SEEDS))
-    return [np.asarray(level) for level in found.levels]
+    return [to_host(level) for level in found.levels]
 
 
 class _Edges(NamedTuple):

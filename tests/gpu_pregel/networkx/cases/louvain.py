@@ -11,7 +11,8 @@ from tests.gpu_pregel.networkx.comparison import Case, call
 
 def _check_partition(graph: nx.Graph, ours: Any, theirs: Any) -> None:
     assert theirs is None, "NetworkX has an implementation now: compare with it"
-    assert type(ours) is list and all(type(community) is set for community in ours)
+    assert type(ours) is list
+    assert all(type(community) is set for community in ours)
     assert nx.community.is_partition(graph, ours)
     if graph.number_of_edges():
         alone = [{node} for node in graph]
