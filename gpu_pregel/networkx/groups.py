@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ def node_sets(graph: BackendGraph, labels: Array, vertices: Array | None = None)
     order = np.argsort(labels, kind="stable")
     bounds = [0, *(np.flatnonzero(np.diff(labels[order])) + 1).tolist(), len(order)]
     nodes = graph.nodes_at(order if vertices is None else vertices[order])
-    return [set(nodes[begin:end]) for begin, end in zip(bounds, bounds[1:], strict=False) if begin < end]
+    return [set(nodes[begin:end]) for begin, end in pairwise(bounds) if begin < end]
 
 
 def by_first_node(labels: Array) -> Array:

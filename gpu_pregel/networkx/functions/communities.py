@@ -88,7 +88,7 @@ def modularity(G: BackendGraph, communities: Any, weight: str | None = "weight",
     inside = labels[sources] == labels[targets]
     loops = sources == targets
     # An undirected edge is stored in both directions, a self-loop once.
-    internal = np.bincount(labels[sources[inside]], weights[inside], count)
+    internal: Array = np.bincount(labels[sources[inside]], weights[inside], count)
     own = np.bincount(labels[sources[loops]], weights[loops], count)
     degrees = np.bincount(labels[sources], weights, count) + (0 if topology.directed else own)
     in_degrees = np.bincount(labels[targets], weights, count) if topology.directed else degrees
@@ -163,10 +163,8 @@ def _queued_labels(G: BackendGraph, weight: str | None, seed: Any) -> Array:
         in_rows = _counted_rows(*topology.predecessors)
         neighborhoods = in_rows[:2], out_rows[:2]
         if weight is not None:
-            out_rows, in_rows = (
-                _weighted_rows(G, weight),
-                (*in_rows[:2], topology.of_predecessors(G.edge_values(weight))),
-            )
+            out_rows = _weighted_rows(G, weight)
+            in_rows = (*in_rows[:2], topology.of_predecessors(out_rows[2]))
         # NetworkX counts in-edges first in simple graphs without weights.
         rows, more_rows = (out_rows, in_rows) if topology.multigraph or weight is not None else (in_rows, out_rows)
     elif weight is not None:

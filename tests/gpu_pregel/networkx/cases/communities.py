@@ -33,8 +33,8 @@ CASES: dict[str, list[Case]] = {
     "fast_label_propagation_communities": [_seeded(), _seeded(weight="weight"), _seeded(weight="cost")],
     "label_propagation_communities": [call()],
     "asyn_fluidc": [
-        *(Case(lambda graph, k=k: ((graph, k), {"seed": 3})) for k in (1, 2, 4, 30)),
-        Case(lambda graph: ((graph, 3), {"max_iter": 2, "seed": 1})),
+        *(call(k, seed=3) for k in (1, 2, 4, 30)),
+        call(3, max_iter=2, seed=1),
         call(0),
         call(2.5),
         call(1, max_iter=0),
