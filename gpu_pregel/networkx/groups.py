@@ -36,3 +36,10 @@ def membership(graph: BackendGraph, nodes: Iterable[Any]) -> Array:
     chosen = np.zeros(len(graph), bool)
     chosen[[numbers[node] for node in nodes if node in numbers]] = True
     return chosen
+
+
+def adjacent(graph: BackendGraph, chosen: Array) -> Array:
+    """Return for each vertex whether it has an in-edge from a chosen vertex."""
+    reached = np.zeros(len(graph), bool)
+    reached[graph.topology.neighbors[chosen[graph.topology.sources]]] = True
+    return reached
