@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.jit_cpu import jit
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.networkx.heaps_cpu import pop, push
 from gpu_pregel.kernels.networkx.random_cpu import next_below
 
@@ -24,29 +24,57 @@ def match_in_order(indptr: Any, neighbors: Any, mates: Any) -> None:
                 mates[v] = u
 
 
+@inline
+def _change(tree: Any, place: Any, by: Any) -> None:
+    """Change the number of items at a place of a Fenwick tree."""
+    place += 1
+    while place < len(tree):
+        tree[place] += by
+        place += place & -place
+
+
+@inline
+def _find(tree: Any, rank: Any) -> Any:
+    """Return the place of the item with this rank in a Fenwick tree."""
+    place = 0
+    step = 1
+    while 2 * step < len(tree):
+        step *= 2
+    while step > 0:
+        if place + step < len(tree) and tree[place + step] <= rank:
+            place += step
+            rank -= tree[place]
+        step //= 2
+    return place
+
+
 @jit
 def draw_independent(
-    indptr: Any, neighbors: Any, available: Any, count: Any, places: Any, state: Any, chosen: Any
+    indptr: Any, neighbors: Any, order: Any, places: Any, tree: Any, limit: Any, state: Any, chosen: Any, gone: Any
 ) -> Any:
-    """Draw vertices that are not adjacent until none is left; return how many there are in ``chosen``.
+    """Draw vertices that are not adjacent until none is left, or more than ``limit`` are gone.
 
-    The first ``count`` vertices of ``available`` can be drawn, and ``places`` has the place of each there, or -1.
+    ``order`` lists the vertices that can be drawn, and ``places`` has the place of each there, or -1. Return how many
+    there are in ``chosen``, and in ``gone``: those and their neighbours.
     """
+    tree[:] = 0
+    for place in range(len(order)):
+        _change(tree, place, 1)
     taken = 0
-    while count > 0:
-        u = available[next_below(state, count)]
+    removed = 0
+    while removed < len(order) and removed <= limit:
+        u = order[_find(tree, next_below(state, len(order) - removed))]
         chosen[taken] = u
         taken += 1
         for e in range(indptr[u] - 1, indptr[u + 1]):
             # The vertex itself goes first.
             v = u if e < indptr[u] else np.int64(neighbors[e])
             if places[v] >= 0:
-                count -= 1
-                last = available[count]
-                available[places[v]] = last
-                places[last] = places[v]
+                _change(tree, places[v], -1)
                 places[v] = -1
-    return taken
+                gone[removed] = v
+                removed += 1
+    return taken, removed
 
 
 @jit

@@ -23,7 +23,7 @@ FUNCTIONS = (
         conditions=(_known_strategy,),
         note="by the strategies largest_first, random_sequential and DSATUR",
     ),
-    Function("maximal_independent_set", "coloring", note="draws from available nodes in another order"),
+    Function("maximal_independent_set", "coloring"),
     Function("is_dominating_set", "coloring"),
     Function("connected_dominating_set", "coloring"),
 )

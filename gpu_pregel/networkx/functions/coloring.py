@@ -14,6 +14,7 @@ from gpu_pregel.kernels.networkx.coloring_cpu import color_by_saturation, color_
 from gpu_pregel.kernels.networkx.sets_cpu import dominate_connected, draw_independent
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.groups import adjacent, membership
+from gpu_pregel.networkx.ordered_nodes import OrderedNodes
 from gpu_pregel.networkx.random_states import check_generator, drawing
 
 Array = np.ndarray[Any, Any]
@@ -48,15 +49,26 @@ def maximal_independent_set(G: BackendGraph, nodes: Iterable[Any] | None = None,
     taken = adjacent(G, given)
     if (taken & given).any():
         raise nx.NetworkXUnfeasible(f"{chosen} is not an independent set of G")
-    n = len(G)
-    available = np.flatnonzero(~(taken | given))
-    places, drawn = np.full(n, -1), np.empty(n, np.int64)
-    places[available] = np.arange(len(available))
+    excluded = set(G.nodes_at(np.flatnonzero(taken | given)))
+    drawn = list(chosen)
+    available = OrderedNodes(G.topology.nodes, excluded)
     with drawing(seed) as state:
-        count = draw_independent(
-            *(G.topology.indptr, G.topology.neighbors, available, len(available), places, state, drawn)
-        )
-    return [*chosen, *G.nodes_at(drawn[:count])]
+        while available.nodes:
+            drawn += _draw(G, available, state)
+    return drawn
+
+
+def _draw(G: BackendGraph, available: OrderedNodes, state: Array) -> list[Any]:
+    """Draw nodes that are not adjacent for as long as the order of the available ones stays the same."""
+    n, numbers = len(G), G.topology.numbers
+    order = np.array([numbers[node] for node in available.nodes], np.int64)
+    places, tree = np.full(n, -1), np.empty(len(order) + 1, np.int64)
+    places[order] = np.arange(len(order))
+    drawn, gone = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    rows = G.topology.indptr, G.topology.neighbors
+    taken, removed = draw_independent(*rows, order, places, tree, available.spare, state, drawn, gone)
+    available.remove(G.nodes_at(gone[:removed]))
+    return G.nodes_at(drawn[:taken])
 
 
 def is_dominating_set(G: BackendGraph, nbunch: Iterable[Any]) -> bool:
