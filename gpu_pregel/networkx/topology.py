@@ -35,18 +35,18 @@ class Topology:
     directed, multigraph : bool
     """
 
-    def __init__(self, adjacency: Adjacency, *, directed: bool, multigraph: bool) -> None:
+    def __init__(
+        self, adjacency: Adjacency, *, directed: bool, multigraph: bool, source: networkx.Graph | None = None
+    ) -> None:
         self.nodes, self.indptr, self.neighbors = adjacency
         self.directed = directed
         self.multigraph = multigraph
-        self._source: weakref.ref[Any] | None = None
+        self._source = None if source is None else weakref.ref(source)
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Topology:
         """Read a NetworkX graph, which must live on where in-edges are asked for in its order."""
-        topology = cls(read_adjacency(graph), directed=graph.is_directed(), multigraph=graph.is_multigraph())
-        topology._source = weakref.ref(graph)
-        return topology
+        return cls(read_adjacency(graph), directed=graph.is_directed(), multigraph=graph.is_multigraph(), source=graph)
 
     @classmethod
     def from_engine(cls, graph: Graph) -> Topology:
