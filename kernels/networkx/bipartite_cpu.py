@@ -181,3 +181,47 @@ def count_squares(indptr: Any, neighbors: Any, first: Any, last: Any, common: An
                 pairs += common[u] * (common[u] - 1)
             common[u] = 0
     return pairs
+
+
+@jit
+def count_paths(indptr: Any, neighbors: Any, middles: Any, paths: Any, ends: Any) -> Any:
+    """List the neighbours of these vertices as they are found, and count how often each is; return their number.
+
+    ``paths`` is 0 before; it gets the counts.
+    """
+    count = 0
+    for u in middles:
+        for e in range(indptr[u], indptr[u + 1]):
+            v = neighbors[e]
+            if paths[v] == 0:
+                ends[count] = v
+                count += 1
+            paths[v] += 1
+    return count
+
+
+@jit
+def count_redundant(indptr: Any, neighbors: Any, vertices: Any, inside: Any, last: Any, pairs: Any) -> None:
+    """Count the pairs of neighbours of each vertex that have another neighbour in common, each in both orders.
+
+    ``inside`` and ``last`` have a number for each vertex and are -1 before; they are scratch.
+    """
+    for i in range(len(vertices)):
+        v = vertices[i]
+        for e in range(indptr[v], indptr[v + 1]):
+            inside[neighbors[e]] = i
+            last[neighbors[e]] = -1
+        pairs[i] = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            u = neighbors[e]
+            for f in range(indptr[u], indptr[u + 1]):
+                middle = neighbors[f]
+                if middle == v:
+                    continue
+                for g in range(indptr[middle], indptr[middle + 1]):
+                    w = neighbors[g]
+                    if w != u and inside[w] == i and last[w] != u:
+                        last[w] = u
+                        pairs[i] += 1
+        for e in range(indptr[v], indptr[v + 1]):
+            inside[neighbors[e]] = -1

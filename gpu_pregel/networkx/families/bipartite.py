@@ -18,6 +18,13 @@ def _without_loops(values: Mapping[str, Any]) -> str | None:
     return "G has self-loops" if loops else None
 
 
+def _listed(values: Mapping[str, Any]) -> str | None:
+    """Require collections, which may be read more than once."""
+    if values.get("multigraph"):
+        return "the projection is a multigraph"
+    return None if isinstance(values["nodes"], (list, tuple, set, frozenset, dict, range)) else "nodes is no collection"
+
+
 FUNCTIONS = (
     Function("color", "bipartite", "bipartite"),
     Function("is_bipartite", "bipartite"),
@@ -48,4 +55,9 @@ FUNCTIONS = (
         note="for simple undirected graphs without self-loops",
     ),
     Function("hopcroft_karp_matching", "bipartite", "bipartite"),
+    Function("projected_graph", "projections", "bipartite", conditions=(_listed,), note="not as a multigraph"),
+    Function("weighted_projected_graph", "projections", "bipartite", conditions=(_listed,)),
+    Function(
+        *("node_redundancy", "projections", "bipartite"), conditions=(undirected(),), note="for undirected graphs"
+    ),
 )

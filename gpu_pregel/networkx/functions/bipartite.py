@@ -114,7 +114,7 @@ def bipartite_closeness_centrality(G: BackendGraph, nodes: Iterable[Any], normal
     reached = scores > 0
     distances = np.ones(total)
     distances[reached] = np.rint(others[reached] / scores[reached])
-    result = {}
+    result: dict[Any, float] = {}
     for side, same, other in ((top, len(top), len(bottom)), (bottom, len(bottom), len(top))):
         vertices = np.array([numbers[node] for node in side], np.int64)
         values = (other + 2 * (same - 1)) / distances[vertices]
@@ -167,7 +167,7 @@ def robins_alexander_clustering(G: BackendGraph) -> float:
         count_squares(*rows, begin, min(begin + _VERTICES_PER_CALL, n), common, others)
         for begin in range(0, n, _VERTICES_PER_CALL)
     )
-    return (4.0 * (pairs / 4)) / (paths / 2)
+    return 4.0 * (int(pairs) / 4) / (paths / 2)
 
 
 def hopcroft_karp_matching(G: BackendGraph, top_nodes: Iterable[Any] | None = None) -> dict[Any, Any]:

@@ -45,21 +45,39 @@ def _pairs(matching: dict[Any, Any]) -> set[tuple[Any, Any]]:
     return edges
 
 
-def _ends(G: BackendGraph, matching: Any) -> list[int] | None:
+def _ends(G: BackendGraph, matching: Any) -> Array | None:
     """Return the vertices of a matching, or None if it is none."""
-    topology = G.topology
-    ends: list[int] = []
-    seen = set()
+    matching = list(matching)
+    numbers = G.topology.numbers
+    try:
+        pairs = np.array([(numbers[u], numbers[v]) for u, v in matching], np.int64).reshape(-1, 2)
+    except (KeyError, TypeError, ValueError):
+        pairs = None
+    if pairs is not None and _are_edges(G, *pairs.T):
+        ends = pairs.ravel()
+        return ends if len(np.unique(ends)) == len(ends) else None
+    # Whether it is wrong or none depends on what comes first.
+    known: set[Any] = set()
     for edge in matching:
         if len(edge) != 2:
             raise nx.NetworkXError(f"matching has non-2-tuple edge {edge}")
         u, v = edge
         if u not in G or v not in G:
             raise nx.NetworkXError(f"matching contains edge {edge} with node not in G")
-        source, target = topology.numbers[u], topology.numbers[v]
-        row = topology.neighbors[topology.indptr[source] : topology.indptr[source + 1]]
-        if source == target or target not in row or source in seen or target in seen:
-            return None
-        seen.update((source, target))
-        ends += [source, target]
-    return ends
+        if u in known or v in known or not _are_edges(G, np.array([numbers[u]]), np.array([numbers[v]])):
+            break
+        known.update(edge)
+    return None
+
+
+def _are_edges(G: BackendGraph, sources: Array, targets: Array) -> bool:
+    """Return whether all of these are edges, and none a self-loop."""
+    graph, n = G.engine(), len(G)
+    if len(sources) == 0:
+        return True
+    if G.topology.m == 0 or (sources == targets).any():
+        return False
+    keys = np.repeat(np.arange(n), np.diff(graph.indptr)) * n + graph.indices
+    wanted = sources * n + targets
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return bool((keys[places] == wanted).all())
