@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gpu_pregel.networkx.conditions import attribute_names
 from gpu_pregel.networkx.function import Function
 
 _LEIDEN = "NetworkX has no implementation of its own"
+
+
+def _plain_sets(values: Mapping[str, Any]) -> str | None:
+    """Require sets of nodes that are no nodes themselves."""
+    partition = values["partition"]
+    plain = isinstance(partition, (list, tuple)) and all(isinstance(part, (set, list)) for part in partition)
+    return None if plain else "the partition is no list of sets or lists"
+
 
 FUNCTIONS = (
     Function("louvain_communities", "louvain", "community", conditions=(attribute_names("weight"),)),
@@ -18,4 +29,14 @@ FUNCTIONS = (
     Function("asyn_fluidc", "communities", "community"),
     Function("modularity", "communities", "community", conditions=(attribute_names("weight"),)),
     Function("partition_quality", "communities", "community"),
+    Function(
+        *("intra_community_edges", "communities", "community.quality"),
+        conditions=(_plain_sets,),
+        note="for lists of sets or lists",
+    ),
+    Function(
+        *("inter_community_edges", "communities", "community.quality"),
+        conditions=(_plain_sets,),
+        note="for lists of sets or lists",
+    ),
 )

@@ -13,7 +13,7 @@ from gpu_pregel.kernels.networkx.coloring_cpu import color_in_order
 from gpu_pregel.kernels.networkx.communities_cpu import adopt_labels, raise_labels, settle_labels
 from gpu_pregel.kernels.networkx.fluids_cpu import spread_fluids
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.groups import by_first_node, node_sets
+from gpu_pregel.networkx.groups import by_first_node, membership, node_sets
 from gpu_pregel.networkx.random_states import check_generator, drawing
 
 Array = np.ndarray[Any, Any]
@@ -121,6 +121,30 @@ def partition_quality(G: BackendGraph, partition: Any) -> tuple[float, float]:
     return coverage, (intra + (pairs - together) - (edges - intra)) / pairs
 
 
+def intra_community_edges(G: BackendGraph, partition: Any) -> int:
+    """Count the edges within communities."""
+    topology = G.topology
+    once = slice(None) if topology.directed else topology.sources <= topology.neighbors
+    sources, targets = topology.sources[once], topology.neighbors[once]
+    labels = _disjoint_labels(G, partition)
+    if labels is not None:
+        return int(np.count_nonzero((labels[sources] == labels[targets]) & (labels[sources] >= 0)))
+    # Communities overlap, or have members that are no nodes.
+    insides = (membership(G, community) for community in partition)
+    return sum(int(np.count_nonzero(inside[sources] & inside[targets])) for inside in insides)
+
+
+def inter_community_edges(G: BackendGraph, partition: Any) -> int:
+    """Count the pairs of adjacent nodes of different communities."""
+    labels = _disjoint_labels(G, partition)
+    if labels is None:
+        raise nx.NetworkXException("each node must be in exactly one part of `partition`")
+    indptr, neighbors = G.topology.distinct
+    own, other = np.repeat(labels, np.diff(indptr)), labels[neighbors]
+    count = int(np.count_nonzero((own != other) & (own >= 0) & (other >= 0)))
+    return count if G.is_directed() else count // 2
+
+
 def _when_asked(G: BackendGraph, search: Callable[[], Array]) -> Iterator[set[Any]]:
     """Search when the first community is asked for, as NetworkX does."""
     yield from node_sets(G, by_first_node(search()))
@@ -204,18 +228,22 @@ def _fluids(G: BackendGraph, k: int, max_iter: int, seed: Any) -> tuple[Array, A
 
 
 def _labels(G: BackendGraph, communities: list[Iterable[Any]]) -> Array | None:
-    """Return the community of each vertex, or None if it is not in exactly one, or a community has other members."""
+    """Return the community of each vertex, or None unless each is in exactly one, and there are no other members."""
+    labels = _disjoint_labels(G, communities)
+    return None if labels is None or (labels < 0).any() else labels
+
+
+def _disjoint_labels(G: BackendGraph, communities: list[Iterable[Any]]) -> Array | None:
+    """Return the community of each vertex or -1, or None if one is in several, or there are other members."""
     numbers = G.topology.numbers
-    members = [node for community in communities for node in community]
+    members = [list(community) for community in communities]
     try:
-        vertices = [numbers[node] for node in members]
+        vertices = [numbers[node] for community in members for node in community]
     except (KeyError, TypeError):
         return None
     labels = np.full(len(G), -1)
-    labels[vertices] = np.repeat(np.arange(len(communities)), [len(community) for community in communities])  # type: ignore[arg-type]
-    if len(members) != len(G) or (labels < 0).any():
-        return None
-    return labels
+    labels[vertices] = np.repeat(np.arange(len(members)), [len(community) for community in members])
+    return labels if np.count_nonzero(labels >= 0) == len(vertices) else None
 
 
 def _description(G: BackendGraph) -> str:

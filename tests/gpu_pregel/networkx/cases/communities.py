@@ -46,5 +46,7 @@ CASES: dict[str, list[Case]] = {
         Case(lambda graph: ((graph, (frozenset(part) for part in _thirds(graph))), {})),
         *_NO_PARTITIONS,
     ],
+    "intra_community_edges": [_of_thirds(), Case(lambda graph: ((graph, [set(graph), list(graph)[:5]]), {}))],
+    "inter_community_edges": [_of_thirds(), *_NO_PARTITIONS],
     "partition_quality": [_of_thirds(), Case(lambda graph: ((graph, [{u} for u in graph]), {})), *_NO_PARTITIONS],
 }
