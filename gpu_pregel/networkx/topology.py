@@ -35,19 +35,19 @@ class Topology:
     directed, multigraph : bool
     """
 
-    def __init__(self, adjacency: Adjacency, *, directed: bool, multigraph: bool) -> None:
+    def __init__(
+        self, adjacency: Adjacency, *, directed: bool, multigraph: bool, source: networkx.Graph | None = None
+    ) -> None:
         self.nodes = adjacency.nodes
         self.indptr, self.neighbors = _read_only(adjacency.indptr, adjacency.neighbors)
         self.directed = directed
         self.multigraph = multigraph
-        self._source: weakref.ref[Any] | None = None
+        self._source = None if source is None else weakref.ref(source)
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Topology:
         """Read a NetworkX graph, which must live on where in-edges are asked for in its order."""
-        topology = cls(read_adjacency(graph), directed=graph.is_directed(), multigraph=graph.is_multigraph())
-        topology._source = weakref.ref(graph)
-        return topology
+        return cls(read_adjacency(graph), directed=graph.is_directed(), multigraph=graph.is_multigraph(), source=graph)
 
     @classmethod
     def from_engine(cls, graph: Graph) -> Topology:
@@ -57,10 +57,14 @@ class Topology:
         return cls(adjacency, directed=graph.is_directed, multigraph=graph.has_duplicates)
 
     @property
+    def source(self) -> networkx.Graph | None:
+        """The NetworkX graph that was read, if it still exists."""
+        return None if self._source is None else self._source()
+
+    @property
     def base_size(self) -> int:
         """The number of nodes of the graph of which this is a view, else ``n``; orders of subgraphs depend on it."""
-        source = None if self._source is None else self._source()
-        return len(getattr(source, "_graph", self.nodes))
+        return len(getattr(self.source, "_graph", self.nodes))
 
     @property
     def n(self) -> int:
@@ -93,18 +97,35 @@ class Topology:
         return np.diff(self.indptr)
 
     @cached_property
+    def distinct(self) -> tuple[Array, Array]:
+        """``indptr`` and ``neighbors`` with parallel edges merged: each neighbour of a vertex once."""
+        if not self.multigraph or self.m == 0:
+            return self.indptr, self.neighbors
+        first = np.ones(self.m, bool)
+        first[1:] = (self.neighbors[1:] != self.neighbors[:-1]) | (self.sources[1:] != self.sources[:-1])
+        kept = np.concatenate([[0], np.cumsum(first)])
+        return kept[self.indptr], self.neighbors[first]
+
+    @cached_property
+    def total_degrees(self) -> Array:
+        """int64[n]: the degree of each vertex: a self-loop counts twice, and in-edges count as well."""
+        if self.directed:
+            return self.degrees + np.bincount(self.neighbors, minlength=self.n)
+        loops = self.sources[self.sources == self.neighbors]
+        return self.degrees + np.bincount(loops, minlength=self.n)
+
+    @cached_property
     def predecessors(self) -> tuple[Array, Array]:
         """``indptr`` and ``neighbors`` of the in-edges, in NetworkX's order; the out-edges if undirected."""
         if not self.directed:
             return self.indptr, self.neighbors
-        source = None if self._source is None else self._source()
+        source = self.source
         if source is None:
             csc = self.engine.csc
             return csc.indptr, csc.indices
         _, indptr, neighbors = read_adjacency(source, predecessors=True)
         return _read_only(indptr, neighbors)
 
-    @cached_property
     def in_edges(self) -> Array:
         """int64[m]: the position in ``neighbors`` of each edge of ``predecessors``."""
         if not self.directed:

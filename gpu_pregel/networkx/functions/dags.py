@@ -141,7 +141,7 @@ def _longest_path(G: BackendGraph, weight: str | None, default_weight: Any) -> t
     _check_sorted(G, order)
     if topology.n == 0:
         return np.empty(0, np.int64), []
-    weights = column[topology.in_edges]
+    weights = column[topology.predecessor_edges]
     lengths, edges = np.zeros(topology.n), np.empty(topology.n, np.int64)
     indptr, neighbors = topology.predecessors
     orders_cpu.longest_paths(order, indptr, neighbors, weights.astype(np.float64), lengths, edges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,8 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
             assert_same(ours[key], theirs[key], case, f"{place}[{key!r}]")
     elif isinstance(theirs, Set):
         assert ours == theirs, f"{place}: {ours!r:.300} instead of {theirs!r:.300}"
+    elif isinstance(theirs, ValuesView):
+        assert_same(list(ours), list(theirs), case, place)
     elif isinstance(theirs, (list, tuple)):
         assert len(ours) == len(theirs), f"{place}: {len(ours)} items instead of {len(theirs)}: {ours!r:.300}"
         if not case.ordered:

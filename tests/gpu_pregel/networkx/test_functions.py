@@ -41,7 +41,8 @@ def _compare(function: Any, name: str, case: Case, graph_name: str) -> bool:
     # Random generators among the arguments have been used.
     again = case.arguments(GRAPHS[graph_name]())
     assert again is not None
-    theirs = outcome(function, again, "networkx")
+    # NetworkX declares functions that only backends implement.
+    theirs = outcome(function, again, "networkx") if "networkx" in function.__wrapped__.backends else None
     place = f"{name} of {graph_name!r}"
     if case.check is None or isinstance(ours, Exception) or isinstance(theirs, Exception):
         assert_same(ours, theirs, case, place)
