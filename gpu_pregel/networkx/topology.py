@@ -93,6 +93,20 @@ class Topology:
         return indptr, neighbors
 
     @cached_property
+    def predecessor_edges(self) -> Array:
+        """int64[m]: of each in-edge of ``predecessors``, its place among the stored out-edges."""
+        if not self.directed:
+            return np.arange(self.m)
+        indptr, neighbors = self.predecessors
+        owners = np.repeat(np.arange(self.n, dtype=np.int64), np.diff(indptr))
+        # Parallel edges have the same order in both.
+        backward = np.argsort(neighbors.astype(np.int64) * self.n + owners, kind="stable")
+        forward = np.argsort(self.sources.astype(np.int64) * self.n + self.neighbors, kind="stable")
+        places = np.empty(self.m, np.int64)
+        places[backward] = forward
+        return places
+
+    @cached_property
     def engine(self) -> Graph:
         """The graph of the engine, with vertices as ids and without weights."""
         return self.weighted_engine(None)
