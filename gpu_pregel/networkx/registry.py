@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_pregel.networkx.families import (
     assortativity,
+    bellman_ford,
     bipartite,
     centrality,
     clustering,
@@ -24,6 +25,7 @@ from gpu_pregel.networkx.families import (
     link_prediction,
     matching,
     matrices,
+    path_queries,
     shortest_paths,
     spanning_trees,
     traversal,
@@ -34,6 +36,7 @@ from gpu_pregel.networkx.function import Function
 
 _FAMILIES = (
     assortativity,
+    bellman_ford,
     bipartite,
     centrality,
     clustering,
@@ -49,6 +52,7 @@ _FAMILIES = (
     link_prediction,
     matching,
     matrices,
+    path_queries,
     shortest_paths,
     spanning_trees,
     traversal,
