@@ -40,31 +40,31 @@ class Figures(NamedTuple):
             raise ValueError("Contradictory paths found:", "negative weights?")
 
 
-def all_figures(G: BackendGraph, weight: Any = None) -> Figures:
+def all_figures(graph: BackendGraph, weight: Any = None) -> Figures:
     """Search from all vertices along out-edges, by weight if it is given; an edge of None counts 1.
 
     Where weights are negative and a search contradicts itself, its figures are not of use: see :meth:`Figures.check`.
     """
-    return _by_hops(G) if weight is None else _by_weight(G, weight)
+    return _by_hops(graph) if weight is None else _by_weight(graph, weight)
 
 
-def _by_hops(G: BackendGraph) -> Figures:
-    searches = Searches(G.engine(), get_device("auto"), progress=False)
+def _by_hops(graph: BackendGraph) -> Figures:
+    searches = Searches(graph.engine(), get_device("auto"), progress=False)
     # The distances from v are those to v along reversed edges.
     found = searches.run(transpose=True)
     return Figures(
         reached=found[:, REACHED] + 1,
         distances=found[:, DISTANCES].tolist(),
         squares=None,
-        inverses=found[:, INVERSES] / inverse_unit(len(G)),
+        inverses=found[:, INVERSES] / inverse_unit(len(graph)),
         farthest=found[:, FARTHEST].tolist(),
     )
 
 
-def _by_weight(G: BackendGraph, weight: Any) -> Figures:
-    edges = weighted_rows(G, weight)
-    found = np.zeros((len(G), 5))
-    parallel(weighted_figures, len(G), _CHUNK, *edges[:3], found, threads=thread_count(None))
+def _by_weight(graph: BackendGraph, weight: Any) -> Figures:
+    edges = weighted_rows(graph, weight)
+    found = np.zeros((len(graph), 5))
+    parallel(weighted_figures, len(graph), _CHUNK, *edges[:3], found, threads=thread_count(None))
     if edges.integers and found[:, 1:3].max(initial=0) >= _EXACT:
         raise NotImplementedError(f"the edges' {weight!r} add up to more than 2^53")
     return Figures(
@@ -77,21 +77,21 @@ def _by_weight(G: BackendGraph, weight: Any) -> Figures:
     )
 
 
-def has_negative_weight(G: BackendGraph, weight: Any) -> bool:
+def has_negative_weight(graph: BackendGraph, weight: Any) -> bool:
     """Return whether an edge's weight is negative."""
-    column = G.edge_values(weight)
+    column = graph.edge_values(weight)
     return column is not None and len(column) > 0 and bool(column.min() < 0)
 
 
-def is_connected(G: BackendGraph) -> bool:
+def is_connected(graph: BackendGraph) -> bool:
     """Return whether the graph is connected, strongly if it is directed."""
-    if len(G) == 0:
+    if len(graph) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    find = strongly_connected_components if G.is_directed() else connected_components
-    return find(G.engine()).count == 1
+    find = strongly_connected_components if graph.is_directed() else connected_components
+    return find(graph.engine()).count == 1
 
 
-def check_connected(G: BackendGraph) -> None:
+def check_connected(graph: BackendGraph) -> None:
     """Raise NetworkX's error if the graph is not connected."""
-    if not is_connected(G):
-        raise nx.NetworkXError(f"Graph is not {'strongly ' if G.is_directed() else ''}connected.")
+    if not is_connected(graph):
+        raise nx.NetworkXError(f"Graph is not {'strongly ' if graph.is_directed() else ''}connected.")

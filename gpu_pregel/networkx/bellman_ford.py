@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -48,23 +49,23 @@ class BellmanFord:
         """Return whether a vertex has been found."""
         return vertex is not None and bool(self.distances[vertex] < np.inf)
 
-    def lengths(self, G: BackendGraph) -> dict[Any, Any]:
+    def lengths(self, graph: BackendGraph) -> dict[Any, Any]:
         """Return the distance of each node; that of sources is the integer 0."""
         values = self._edges.numbers(self.distances[self.order])
         values[: len(self._sources)] = [0] * len(self._sources)
-        return dict(zip(G.nodes_at(self.order), values, strict=True))
+        return dict(zip(graph.nodes_at(self.order), values, strict=True))
 
     def length_to(self, vertex: int) -> Any:
         """Return the distance of a vertex that is not a source."""
         return self._edges.number(self.distances[vertex])
 
-    def predecessors(self, G: BackendGraph) -> dict[Any, list[Any]]:
+    def predecessors(self, graph: BackendGraph) -> dict[Any, list[Any]]:
         """Return all predecessors of each node on shortest paths."""
         starts, members = np.empty(len(self.order) + 1, np.int64), np.empty(len(self._vertices), np.uint32)
         copy_lists(self.order, self._heads, self._vertices, self._links, starts, members)
-        nodes, bounds = G.nodes_at(members[: starts[-1]]), starts.tolist()
-        lists = [nodes[begin:end] for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
-        return dict(zip(G.nodes_at(self.order), lists, strict=True))
+        nodes, bounds = graph.nodes_at(members[: starts[-1]]), starts.tolist()
+        lists = [nodes[begin:end] for begin, end in pairwise(bounds)]
+        return dict(zip(graph.nodes_at(self.order), lists, strict=True))
 
     def _parents(self) -> Array:
         """Return the first predecessor of each vertex; a source or a vertex that is not found is its own."""
@@ -74,7 +75,7 @@ class BellmanFord:
         parents[found] = self._vertices[self._heads[found]]
         return parents
 
-    def paths(self, G: BackendGraph) -> dict[Any, list[Any]]:
+    def paths(self, graph: BackendGraph) -> dict[Any, list[Any]]:
         """Return a path to each node."""
         parents = self._parents()
         # A vertex may have been found before its parent: go by the number of edges.
@@ -83,16 +84,16 @@ class BellmanFord:
             depths += depths[above]
             above = above[above]
         by_depth = self.order[np.argsort(depths[self.order], kind="stable")]
-        paths = tree_paths(G, by_depth, parents, len(self._sources))
-        return {node: paths[node] for node in G.nodes_at(self.order)}
+        paths = tree_paths(graph, by_depth, parents, len(self._sources))
+        return {node: paths[node] for node in graph.nodes_at(self.order)}
 
-    def path_to(self, G: BackendGraph, vertex: int) -> list[Any]:
+    def path_to(self, graph: BackendGraph, vertex: int) -> list[Any]:
         """Return the path to a vertex."""
         parents = self._parents()
         vertices = [vertex]
         while parents[vertices[-1]] != vertices[-1]:
             vertices.append(int(parents[vertices[-1]]))
-        return [G.topology.nodes[v] for v in reversed(vertices)]
+        return [graph.topology.nodes[v] for v in reversed(vertices)]
 
 
 def has_negative_loop(edges: WeightedRows) -> bool:

@@ -23,9 +23,9 @@ NONE = -1
 class Dijkstra:
     """Searches on one graph, which reuse their arrays; the latest one's results are read from them."""
 
-    def __init__(self, G: BackendGraph, edges: WeightedRows, cutoff: float | None = None) -> None:
-        n = len(G)
-        self._graph, self._edges = G, edges
+    def __init__(self, graph: BackendGraph, edges: WeightedRows, cutoff: float | None = None) -> None:
+        n = len(graph)
+        self._graph, self._edges = graph, edges
         self._cutoff = np.inf if cutoff is None else float(cutoff)
         self._states = np.empty(n, np.uint8)
         self._distances, self._parents = np.empty(n), np.empty(n, np.int64)
@@ -80,6 +80,15 @@ class Dijkstra:
         nodes = self._graph.topology.nodes
         return [nodes[v] for v in reversed(chain(self._parents, vertex))]
 
+    def roots(self) -> Array:
+        """Return the source nearest to each vertex that is reached; int64[n]."""
+        roots = np.arange(len(self._parents))
+        children = self.order[self._parents[self.order] >= 0]
+        roots[children] = self._parents[children]
+        for _ in range(len(roots).bit_length()):
+            roots = roots[roots]
+        return roots
+
     def predecessors(self) -> dict[Any, list[Any]]:
         """Return all predecessors of each node on shortest paths from the only source."""
         edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
@@ -90,39 +99,39 @@ class Dijkstra:
         return node_lists(self._graph, found, starts, members[: starts[-1]])
 
 
-def lengths_from(G: BackendGraph, edges: WeightedRows, source: int, cutoff: float | None = None) -> dict[Any, Any]:
+def lengths_from(graph: BackendGraph, edges: WeightedRows, source: int, cutoff: float | None = None) -> dict[Any, Any]:
     """Return the distances of one search."""
-    search = Dijkstra(G, edges, cutoff)
+    search = Dijkstra(graph, edges, cutoff)
     search.run([source])
     return search.lengths()
 
 
 def paths_from(
-    G: BackendGraph, edges: WeightedRows, sources: Sequence[int], cutoff: float | None = None
+    graph: BackendGraph, edges: WeightedRows, sources: Sequence[int], cutoff: float | None = None
 ) -> dict[Any, list[Any]]:
     """Return the paths of one search."""
-    search = Dijkstra(G, edges, cutoff)
+    search = Dijkstra(graph, edges, cutoff)
     search.run(sources)
     return search.paths()
 
 
-def weighted_path_between(G: BackendGraph, source: Any, target: Any, weight: Any) -> tuple[Any, list[Any]]:
+def weighted_path_between(graph: BackendGraph, source: Any, target: Any, weight: Any) -> tuple[Any, list[Any]]:
     """Return the length and the nodes of the path that NetworkX's search from both ends finds."""
     for node, role in ((source, "Source"), (target, "Target")):
-        if node not in G:
+        if node not in graph:
             raise nx.NodeNotFound(f"{role} {node} is not in G")
     if source == target:
         return 0, [source]
-    edges, in_edges = weighted_rows(G, weight), weighted_rows(G, weight, reverse=True)
-    shape = (2, len(G))
+    edges, in_edges = weighted_rows(graph, weight), weighted_rows(graph, weight, reverse=True)
+    shape = (2, len(graph))
     states, distances, parents = np.zeros(shape, np.uint8), np.empty(shape), np.empty(shape, np.int64)
-    numbers = G.topology.numbers
+    numbers = graph.topology.numbers
     ends = (numbers[source], numbers[target])
     meeting, length = meet_weighted(tuple(edges[:3]), tuple(in_edges[:3]), *ends, states, distances, parents)
     if meeting == CONTRADICTION:
         raise ValueError("Contradictory paths found: negative weights?")
     if meeting == UNCONNECTED:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    nodes = G.topology.nodes
+    nodes = graph.topology.nodes
     vertices = [*reversed(chain(parents[0], meeting)), *chain(parents[1], meeting)[1:]]
     return edges.number(length), [nodes[v] for v in vertices]

@@ -40,17 +40,17 @@ class WeightedRows(NamedTuple):
         return int(value) if self.integers else float(value)
 
 
-def rows(G: BackendGraph, *, reverse: bool = False) -> Rows:
+def rows(graph: BackendGraph, *, reverse: bool = False) -> Rows:
     """Return the out-edges of each vertex, or the in-edges."""
-    topology = G.topology
+    topology = graph.topology
     indptr, neighbors = topology.predecessors if reverse else (topology.indptr, topology.neighbors)
-    if G.is_multigraph():
+    if graph.is_multigraph():
         first, indptr = _first_copies(indptr, neighbors)
         neighbors = neighbors[first]
     return Rows(indptr, neighbors)
 
 
-def weighted_rows(G: BackendGraph, weight: Any, *, reverse: bool = False) -> WeightedRows:
+def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) -> WeightedRows:
     """Return the edges of each vertex with an attribute as weights, 1 if ``weight`` is None.
 
     Raises
@@ -58,18 +58,18 @@ def weighted_rows(G: BackendGraph, weight: Any, *, reverse: bool = False) -> Wei
     NotImplementedError
         A path's length may be an integer that is not exact as a float.
     """
-    topology = G.topology
-    column = np.ones(topology.m, np.int64) if weight is None else G.edge_values(weight)
+    topology = graph.topology
+    column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight)
     assert column is not None
     integers = column.dtype.kind == "i"
     if integers and len(column) and max(int(column.max()), -int(column.min())) * topology.n >= _EXACT:
         raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
     weights = column.astype(np.float64)
     indptr, neighbors = topology.indptr, topology.neighbors
-    if reverse and G.is_directed():
+    if reverse and graph.is_directed():
         indptr, neighbors = topology.predecessors
         weights = weights[topology.predecessor_edges]
-    if G.is_multigraph():
+    if graph.is_multigraph():
         first, indptr = _first_copies(indptr, neighbors)
         neighbors = neighbors[first]
         if len(weights):

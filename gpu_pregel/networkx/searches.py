@@ -34,12 +34,12 @@ def search(edges: Rows, source: int, cutoff: float | None) -> Found:
 
 
 def tree_paths(
-    G: BackendGraph, order: Array, parents: Array, roots: int = 1, *, reverse: bool = False
+    graph: BackendGraph, order: Array, parents: Array, roots: int = 1, *, reverse: bool = False
 ) -> dict[Any, Any]:
     """Return the path to each vertex of ``order``, whose first ones are roots; reversed, from it to its root."""
-    places = np.empty(len(G), np.int64)
+    places = np.empty(len(graph), np.int64)
     places[order] = np.arange(len(order))
-    nodes = G.nodes_at(order)
+    nodes = graph.nodes_at(order)
     paths = [[node] for node in nodes[:roots]]
     parent_places = places[parents[order[roots:]]].tolist()
     if reverse:
@@ -60,33 +60,33 @@ def chain(links: Array, vertex: int) -> list[int]:
     return found
 
 
-def path_between(G: BackendGraph, source: Any, target: Any) -> list[Any]:
+def path_between(graph: BackendGraph, source: Any, target: Any) -> list[Any]:
     """Return the path that NetworkX's search from both ends finds."""
     if source == target:
         return [target]
-    n = len(G)
-    ends = [G.topology.numbers[source], G.topology.numbers[target]]
+    n = len(graph)
+    ends = [graph.topology.numbers[source], graph.topology.numbers[target]]
     fringes = np.empty((2, n), np.uint32)
     fringes[:, 0] = ends
     parents, children = np.full(n, n), np.full(n, n)
     parents[ends[0]] = children[ends[1]] = -1
-    found = int(meet(*rows(G), *rows(G, reverse=True), fringes, parents, children))
+    found = int(meet(*rows(graph), *rows(graph, reverse=True), fringes, parents, children))
     if found == n:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    nodes = G.topology.nodes
+    nodes = graph.topology.nodes
     return [nodes[v] for v in [*reversed(chain(parents, found)), *chain(children, found)[1:]]]
 
 
-def predecessor_lists(G: BackendGraph, edges: Rows, found: Found, cutoff: float) -> dict[Any, Any]:
+def predecessor_lists(graph: BackendGraph, edges: Rows, found: Found, cutoff: float) -> dict[Any, Any]:
     """Return the predecessors of each vertex on shortest paths, as lists of nodes in the order of the search."""
-    starts, predecessors = np.zeros(len(G) + 1, np.int64), np.empty(len(edges.neighbors), np.uint32)
+    starts, predecessors = np.zeros(len(graph) + 1, np.int64), np.empty(len(edges.neighbors), np.uint32)
     collect_predecessors(edges.indptr, edges.neighbors, cutoff, found.order, found.depths, starts, predecessors)
-    return node_lists(G, found.order, starts, predecessors[: starts[-1]])
+    return node_lists(graph, found.order, starts, predecessors[: starts[-1]])
 
 
-def node_lists(G: BackendGraph, order: Array, starts: Array, members: Array) -> dict[Any, Any]:
+def node_lists(graph: BackendGraph, order: Array, starts: Array, members: Array) -> dict[Any, Any]:
     """Return the rows of vertices as lists of nodes, by the nodes of ``order``."""
-    nodes = G.nodes_at(members)
+    nodes = graph.nodes_at(members)
     begins, ends = starts[order].tolist(), starts[order.astype(np.int64) + 1].tolist()
     lists = [nodes[begin:end] for begin, end in zip(begins, ends, strict=True)]
-    return dict(zip(G.nodes_at(order), lists, strict=True))
+    return dict(zip(graph.nodes_at(order), lists, strict=True))

@@ -55,6 +55,10 @@ class Topology:
         adjacency = Adjacency(nodes, graph.indptr, graph.indices)
         return cls(adjacency, directed=graph.is_directed, multigraph=graph.has_duplicates)
 
+    def source(self) -> Any:
+        """Return the NetworkX graph that was read, or None if there is none any more."""
+        return None if self._source is None else self._source()
+
     @property
     def n(self) -> int:
         """The number of nodes."""
@@ -85,7 +89,7 @@ class Topology:
         """``indptr`` and ``neighbors`` of the in-edges, in NetworkX's order; the out-edges if undirected."""
         if not self.directed:
             return self.indptr, self.neighbors
-        source = None if self._source is None else self._source()
+        source = self.source()
         if source is None:
             csc = self.engine.csc
             return csc.indptr, csc.indices

@@ -36,7 +36,7 @@ def meet_weighted(
         tickets[side, 0] = 0
         owners[side, 0] = end
     best = np.inf
-    meeting = -1
+    meeting = np.int64(-1)
     side = 1
     while sizes[0] > 0 and sizes[1] > 0:
         side = 1 - side
@@ -69,5 +69,5 @@ def meet_weighted(
                     total = length + distances[1 - side, v]
                     if meeting < 0 or total < best:
                         best = total
-                        meeting = np.int64(v)
+                        meeting = v
     return UNCONNECTED, best

@@ -31,7 +31,5 @@ def _not_frozen(values: Mapping[str, Any]) -> str | None:
 
 FUNCTIONS = (
     *(Function(name, "bellman_ford", conditions=(attribute_names("weight"),), note=_NOTE) for name in _NAMES),
-    Function(
-        "negative_edge_cycle", "bellman_ford", conditions=(attribute_names("weight"), _not_frozen), note=_NOTE
-    ),
+    Function("negative_edge_cycle", "bellman_ford", conditions=(attribute_names("weight"), _not_frozen), note=_NOTE),
 )

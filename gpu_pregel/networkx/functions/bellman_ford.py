@@ -41,17 +41,13 @@ def single_source_bellman_ford(
     return search.length_to(end), search.path_to(G, end)
 
 
-def single_source_bellman_ford_path(
-    G: BackendGraph, source: Any, weight: Any = "weight"
-) -> dict[Any, list[Any]]:
+def single_source_bellman_ford_path(G: BackendGraph, source: Any, weight: Any = "weight") -> dict[Any, list[Any]]:
     """Return a path from a node to each node."""
     paths: dict[Any, list[Any]] = single_source_bellman_ford(G, source, None, weight)[1]
     return paths
 
 
-def single_source_bellman_ford_path_length(
-    G: BackendGraph, source: Any, weight: Any = "weight"
-) -> dict[Any, Any]:
+def single_source_bellman_ford_path_length(G: BackendGraph, source: Any, weight: Any = "weight") -> dict[Any, Any]:
     """Return the distance of each node from one."""
     return _search(G, source, weight).lengths(G)
 
@@ -79,6 +75,7 @@ def bellman_ford_predecessor_and_distance(
     G: BackendGraph, source: Any, target: Any = None, weight: Any = "weight", heuristic: bool = False
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """Return all predecessors of each node on shortest paths, and its distance."""
+    del target  # NetworkX searches everywhere, too
     if source not in G:
         raise nx.NodeNotFound(f"Node {source} is not found in the graph")
     edges = weighted_rows(G, weight)
@@ -91,9 +88,7 @@ def bellman_ford_predecessor_and_distance(
     return search.predecessors(G), search.lengths(G)
 
 
-def _from_each(
-    G: BackendGraph, weight: Any, result: Callable[[BellmanFord], Any]
-) -> Iterable[tuple[Any, Any]]:
+def _from_each(G: BackendGraph, weight: Any, result: Callable[[BellmanFord], Any]) -> Iterable[tuple[Any, Any]]:
     edges = weighted_rows(G, weight)
 
     def results() -> Iterator[tuple[Any, Any]]:
@@ -103,16 +98,12 @@ def _from_each(
     return results()
 
 
-def all_pairs_bellman_ford_path_length(
-    G: BackendGraph, weight: Any = "weight"
-) -> Iterable[tuple[Any, dict[Any, Any]]]:
+def all_pairs_bellman_ford_path_length(G: BackendGraph, weight: Any = "weight") -> Iterable[tuple[Any, dict[Any, Any]]]:
     """Yield each node and the distances from it."""
     return _from_each(G, weight, lambda search: search.lengths(G))
 
 
-def all_pairs_bellman_ford_path(
-    G: BackendGraph, weight: Any = "weight"
-) -> Iterable[tuple[Any, dict[Any, list[Any]]]]:
+def all_pairs_bellman_ford_path(G: BackendGraph, weight: Any = "weight") -> Iterable[tuple[Any, dict[Any, list[Any]]]]:
     """Yield each node and a path from it to each node."""
     return _from_each(G, weight, lambda search: search.paths(G))
 

@@ -38,7 +38,7 @@ def has_path(G: BackendGraph, source: Any, target: Any) -> bool:
 def shortest_path(
     G: BackendGraph, source: Any = None, target: Any = None, weight: Any = None, method: str = "dijkstra"
 ) -> Any:
-    """Return a path, those from a source or to a target by node, or an iterator over all nodes and the paths from it."""
+    """Return a path, those from a source or to a target by node, or an iterator over nodes and their paths."""
     method = _method(weight, method)
     if source is None and target is None:
         if method == UNWEIGHTED:
@@ -134,12 +134,11 @@ def average_shortest_path_length(G: BackendGraph, weight: Any = None, method: st
         raise ValueError(f"method not supported: {method}")
     n = len(G)
     if n == 0:
-        raise nx.NetworkXPointlessConcept(
-            "the null graph has no paths, thus there is no average shortest path length"
-        )
+        raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
     if n == 1:
         return 0
     check_connected(G)
+    total: Any
     if method == UNWEIGHTED:
         total = sum(all_figures(G).distances)
     elif method == BELLMAN_FORD and has_negative_weight(G, weight):
@@ -151,7 +150,7 @@ def average_shortest_path_length(G: BackendGraph, weight: Any = None, method: st
         figures = all_figures(G, weight)
         figures.check()
         total = sum(figures.distances)
-    return total / (n * (n - 1))
+    return float(total / (n * (n - 1)))
 
 
 def _all_predecessors(G: BackendGraph, source: Any, weight: Any, method: str) -> dict[Any, list[Any]]:
@@ -193,9 +192,7 @@ def all_shortest_paths(
     return _paths_by_predecessors(source, target, _all_predecessors(G, source, weight, method))
 
 
-def _all_paths_from(
-    G: BackendGraph, source: Any, weight: Any, method: str
-) -> Iterator[tuple[Any, list[list[Any]]]]:
+def _all_paths_from(G: BackendGraph, source: Any, weight: Any, method: str) -> Iterator[tuple[Any, list[list[Any]]]]:
     before = _all_predecessors(G, source, weight, method)
     for node in before:
         yield node, list(_paths_by_predecessors(source, node, before))

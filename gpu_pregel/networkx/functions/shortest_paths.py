@@ -62,9 +62,7 @@ def single_target_shortest_path(G: BackendGraph, target: Any, cutoff: float | No
     return tree_paths(G, found.order, found.parents, reverse=True)
 
 
-def all_pairs_shortest_path(
-    G: BackendGraph, cutoff: float | None = None
-) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+def all_pairs_shortest_path(G: BackendGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
     """Yield each node and a path from it to each node."""
     edges = rows(G)
     for v, node in enumerate(G):

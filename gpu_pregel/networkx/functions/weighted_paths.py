@@ -12,7 +12,7 @@ from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import weighted_rows
 
 
-def _vertices(G: BackendGraph, sources: Any) -> list[int]:
+def source_vertices(G: BackendGraph, sources: Any) -> list[int]:
     """Return the vertices of sources, of which there must be one, and all in the graph."""
     if not sources:
         raise ValueError("sources must not be empty")
@@ -26,7 +26,7 @@ def multi_source_dijkstra(
     G: BackendGraph, sources: Any, target: Any = None, cutoff: float | None = None, weight: Any = "weight"
 ) -> tuple[Any, Any]:
     """Return distances and paths from the nearest source, to all nodes or to one."""
-    vertices = _vertices(G, sources)
+    vertices = source_vertices(G, sources)
     if target in sources:
         return 0, [target]
     search = Dijkstra(G, weighted_rows(G, weight), cutoff)
@@ -51,7 +51,7 @@ def multi_source_dijkstra_path_length(
     G: BackendGraph, sources: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> dict[Any, Any]:
     """Return the distance of each node from its nearest source."""
-    vertices = _vertices(G, sources)
+    vertices = source_vertices(G, sources)
     search = Dijkstra(G, weighted_rows(G, weight), cutoff)
     search.run(vertices)
     return search.lengths()
@@ -98,9 +98,7 @@ def dijkstra_path_length(G: BackendGraph, source: Any, target: Any, weight: Any 
     return search.length_to(end)
 
 
-def bidirectional_dijkstra(
-    G: BackendGraph, source: Any, target: Any, weight: Any = "weight"
-) -> tuple[Any, list[Any]]:
+def bidirectional_dijkstra(G: BackendGraph, source: Any, target: Any, weight: Any = "weight") -> tuple[Any, list[Any]]:
     """Return the length and the nodes of a path between two nodes, from searches of both ends."""
     return weighted_path_between(G, source, target, weight)
 
@@ -116,9 +114,7 @@ def dijkstra_predecessor_and_distance(
     return search.predecessors(), search.lengths()
 
 
-def _from_each(
-    G: BackendGraph, search: Dijkstra, result: Callable[[Dijkstra], Any]
-) -> Iterator[tuple[Any, Any]]:
+def _from_each(G: BackendGraph, search: Dijkstra, result: Callable[[Dijkstra], Any]) -> Iterator[tuple[Any, Any]]:
     for v, node in enumerate(G):
         search.run([v])
         yield node, result(search)

@@ -11,7 +11,7 @@ from tests.gpu_pregel.networkx.cases.nodes import between, from_first, from_last
 from tests.gpu_pregel.networkx.comparison import Arguments, Case, call
 
 
-def _lowered(*places: int, cycle: bool, seed: int = 0, **options: Any) -> Case:
+def lowered(*places: int, cycle: bool, seed: int = 0, graphs: tuple[str, ...] = (), **options: Any) -> Case:
     """Return the case that passes nodes of a graph with negative edges, which form a negative cycle or none.
 
     Without one, each edge gets the difference of two potentials, so that all cycles keep their lengths.
@@ -28,21 +28,21 @@ def _lowered(*places: int, cycle: bool, seed: int = 0, **options: Any) -> Case:
                 data["weight"] = source.randint(0, 3) + levels[v] - levels[u]
         return (graph, *(nodes[place] for place in places)), options
 
-    graphs = ("directed", "dense directed", "acyclic", "directed cycle", "directed multigraph")
-    return Case(arguments, graphs=(*graphs, "multigraph", "random") if cycle else graphs)
+    directed = ("directed", "dense directed", "acyclic", "directed cycle", "directed multigraph")
+    return Case(arguments, graphs=graphs or ((*directed, "multigraph", "random") if cycle else directed))
 
 
-_NEGATIVE = [_lowered(0, cycle=False), _lowered(-1, cycle=False, seed=1), _lowered(0, cycle=True)]
+_NEGATIVE = [lowered(0, cycle=False), lowered(-1, cycle=False, seed=1), lowered(0, cycle=True)]
 _FROM_NODE = [from_first(), from_last(), from_first(weight="cost"), from_first(weight=None), call("absent"), *_NEGATIVE]
 _PAIRS = [
     *(between(i, k) for i, k in ((0, -1), (3, 3))),
     between(1, -1, weight=None),
     call("absent", "missing"),
     from_first(target="missing"),
-    _lowered(0, -1, cycle=False),
-    _lowered(0, -1, cycle=True),
+    lowered(0, -1, cycle=False),
+    lowered(0, -1, cycle=True),
 ]
-_ALL = [call(weight="cost"), _lowered(cycle=False), _lowered(cycle=True)]
+_ALL = [call(weight="cost"), lowered(cycle=False), lowered(cycle=True)]
 
 CASES: dict[str, list[Case]] = {
     "all_pairs_bellman_ford_path": _ALL,
@@ -51,13 +51,13 @@ CASES: dict[str, list[Case]] = {
     "bellman_ford_path_length": _PAIRS,
     "bellman_ford_predecessor_and_distance": [
         *_FROM_NODE,
-        *(_lowered(0, cycle=cycle, seed=2, heuristic=True) for cycle in (False, True)),
+        *(lowered(0, cycle=cycle, seed=2, heuristic=True) for cycle in (False, True)),
     ],
-    "find_negative_cycle": [from_first(), call("absent"), *(_lowered(0, cycle=True, seed=seed) for seed in range(6))],
+    "find_negative_cycle": [from_first(), call("absent"), *(lowered(0, cycle=True, seed=seed) for seed in range(6))],
     "johnson": _ALL,
     "negative_edge_cycle": [
         *_ALL,
-        *(_lowered(cycle=cycle, seed=3, heuristic=heuristic) for cycle in (True, False) for heuristic in (True, False)),
+        *(lowered(cycle=cycle, seed=3, heuristic=heuristic) for cycle in (True, False) for heuristic in (True, False)),
     ],
     "single_source_bellman_ford": [*_FROM_NODE, *_PAIRS],
     "single_source_bellman_ford_path": _FROM_NODE,
