@@ -10,9 +10,10 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx.bellman_ford_cpu import COUNT, FULL, NO_CYCLE, bellman_ford, copy_lists
+from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import tree_paths
 from gpu_pregel.networkx.rows import WeightedRows
-from gpu_pregel.networkx.searches import tree_paths
 
 Array = np.ndarray[Any, Any]
 
@@ -64,8 +65,9 @@ class BellmanFord:
         starts, members = np.empty(len(self.order) + 1, np.int64), np.empty(len(self._vertices), np.uint32)
         copy_lists(self.order, self._heads, self._vertices, self._links, starts, members)
         nodes, bounds = graph.nodes_at(members[: starts[-1]]), starts.tolist()
-        lists = [nodes[begin:end] for begin, end in pairwise(bounds)]
-        return dict(zip(graph.nodes_at(self.order), lists, strict=True))
+        with collector_paused():
+            lists = [nodes[begin:end] for begin, end in pairwise(bounds)]
+            return dict(zip(graph.nodes_at(self.order), lists, strict=True))
 
     def _parents(self) -> Array:
         """Return the first predecessor of each vertex; a source or a vertex that is not found is its own."""

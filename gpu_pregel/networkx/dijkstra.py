@@ -11,8 +11,8 @@ import numpy as np
 from gpu_pregel.kernels.networkx.bidirectional_dijkstra_cpu import UNCONNECTED, meet_weighted
 from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, collect_weighted_predecessors, dijkstra
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import chain, node_lists, tree_paths
 from gpu_pregel.networkx.rows import WeightedRows, weighted_rows
-from gpu_pregel.networkx.searches import chain, node_lists, tree_paths
 
 Array = np.ndarray[Any, Any]
 

@@ -154,5 +154,4 @@ class BackendGraph:
 
     def nodes_at(self, vertices: npt.NDArray[Any]) -> list[Any]:
         """Return the nodes of vertices."""
-        nodes = self.topology.nodes
-        return [nodes[v] for v in vertices.tolist()]
+        return list(map(self.topology.nodes.__getitem__, vertices.tolist()))

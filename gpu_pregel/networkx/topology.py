@@ -55,8 +55,9 @@ class Topology:
         adjacency = Adjacency(nodes, graph.indptr, graph.indices)
         return cls(adjacency, directed=graph.is_directed, multigraph=graph.has_duplicates)
 
-    def source(self) -> Any:
-        """Return the NetworkX graph that was read, or None if there is none any more."""
+    @property
+    def source(self) -> networkx.Graph | None:
+        """The NetworkX graph that was read, if it still exists."""
         return None if self._source is None else self._source()
 
     @property
@@ -89,7 +90,7 @@ class Topology:
         """``indptr`` and ``neighbors`` of the in-edges, in NetworkX's order; the out-edges if undirected."""
         if not self.directed:
             return self.indptr, self.neighbors
-        source = self.source()
+        source = self.source
         if source is None:
             csc = self.engine.csc
             return csc.indptr, csc.indices

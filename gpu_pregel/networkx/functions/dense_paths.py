@@ -36,7 +36,7 @@ def _weights(G: BackendGraph, weight: Any) -> tuple[Array, bool]:
     assert column is not None
     if column.dtype.kind == "f" or not np.any(column == 1):
         return column.astype(np.float64), column.dtype.kind == "i"
-    source = G.topology.source()
+    source = G.topology.source
     first = G.edge_data()[0] if source is None else next(iter(source.edges(data=True)))[-1]
     return column.astype(np.float64), weight in first
 

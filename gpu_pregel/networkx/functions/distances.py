@@ -14,8 +14,8 @@ from gpu_pregel.algorithms import eccentricity as eccentricities
 from gpu_pregel.networkx.all_pairs import all_figures, is_connected
 from gpu_pregel.networkx.dijkstra import Dijkstra
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import search
 from gpu_pregel.networkx.rows import rows, weighted_rows
-from gpu_pregel.networkx.searches import search
 
 
 def _check_reached(G: BackendGraph, reached: int) -> None:
@@ -163,7 +163,7 @@ def _sums_by_weight(G: BackendGraph, weight: Any) -> list[Any]:
 
 def _description(G: BackendGraph) -> str:
     """Return what str() says of the NetworkX graph."""
-    source = G.topology.source()
+    source = G.topology.source
     if source is not None:
         return str(source)
     kind = ("Multi" if G.is_multigraph() else "") + ("DiGraph" if G.is_directed() else "Graph")

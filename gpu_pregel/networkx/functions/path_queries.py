@@ -11,9 +11,10 @@ from gpu_pregel.networkx.all_pairs import all_figures, check_connected, has_nega
 from gpu_pregel.networkx.bellman_ford import BellmanFord
 from gpu_pregel.networkx.dijkstra import lengths_from, paths_from, weighted_path_between
 from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted_paths
+from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import search, tree_paths
 from gpu_pregel.networkx.rows import rows, weighted_rows
-from gpu_pregel.networkx.searches import search, tree_paths
 
 UNWEIGHTED, DIJKSTRA, BELLMAN_FORD = "unweighted", "dijkstra", "bellman-ford"
 _END = object()
@@ -83,7 +84,8 @@ def _paths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[An
         found_by_weight = BellmanFord(edges, [end])
         found_by_weight.check()
         paths = found_by_weight.paths(G)
-    return {node: path[::-1] for node, path in paths.items()}
+    with collector_paused():
+        return {node: path[::-1] for node, path in paths.items()}
 
 
 def shortest_path_length(

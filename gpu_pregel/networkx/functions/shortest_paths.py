@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import path_between, predecessor_lists, search, tree_paths
 from gpu_pregel.networkx.rows import Rows, rows
-from gpu_pregel.networkx.searches import path_between, predecessor_lists, search, tree_paths
 
 Array = np.ndarray[Any, Any]
 

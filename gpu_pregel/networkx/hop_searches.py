@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_pregel.kernels.networkx.paths_cpu import collect_predecessors, meet
 from gpu_pregel.kernels.networkx.searches_cpu import breadth_first
+from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import Rows, rows
 
@@ -39,16 +40,14 @@ def tree_paths(
     """Return the path to each vertex of ``order``, whose first ones are roots; reversed, from it to its root."""
     places = np.empty(len(graph), np.int64)
     places[order] = np.arange(len(order))
-    nodes = graph.nodes_at(order)
-    paths = [[node] for node in nodes[:roots]]
     parent_places = places[parents[order[roots:]]].tolist()
-    if reverse:
-        for node, place in zip(nodes[roots:], parent_places, strict=True):
-            paths.append([node, *paths[place]])
-    else:
-        for node, place in zip(nodes[roots:], parent_places, strict=True):
-            paths.append([*paths[place], node])
-    return dict(zip(nodes, paths, strict=True))
+    nodes = graph.nodes_at(order)
+    steps = zip(nodes[roots:], parent_places, strict=True)
+    with collector_paused():
+        paths = [[node] for node in nodes[:roots]]
+        for node, place in steps:
+            paths.append([node, *paths[place]] if reverse else [*paths[place], node])
+        return dict(zip(nodes, paths, strict=True))
 
 
 def chain(links: Array, vertex: int) -> list[int]:
@@ -86,7 +85,8 @@ def predecessor_lists(graph: BackendGraph, edges: Rows, found: Found, cutoff: fl
 
 def node_lists(graph: BackendGraph, order: Array, starts: Array, members: Array) -> dict[Any, Any]:
     """Return the rows of vertices as lists of nodes, by the nodes of ``order``."""
-    nodes = graph.nodes_at(members)
     begins, ends = starts[order].tolist(), starts[order.astype(np.int64) + 1].tolist()
-    lists = [nodes[begin:end] for begin, end in zip(begins, ends, strict=True)]
-    return dict(zip(graph.nodes_at(order), lists, strict=True))
+    with collector_paused():
+        nodes = graph.nodes_at(members)
+        lists = [nodes[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        return dict(zip(graph.nodes_at(order), lists, strict=True))
