@@ -13,6 +13,7 @@ from gpu_pregel.kernels.networkx.bellman_ford_cpu import COUNT, FULL, NO_CYCLE, 
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import tree_paths
+from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors
 from gpu_pregel.networkx.rows import WeightedRows
 
 Array = np.ndarray[Any, Any]
@@ -78,24 +79,34 @@ class BellmanFord:
         return parents
 
     def paths(self, graph: BackendGraph) -> dict[Any, list[Any]]:
-        """Return a path to each node."""
+        """Return a path to each node from the only source."""
         parents = self._parents()
         # A vertex may have been found before its parent: go by the number of edges.
         depths, above = (parents != np.arange(len(parents))).astype(np.int64), parents
         for _ in range(len(parents).bit_length()):
             depths += depths[above]
             above = above[above]
+        if np.any(parents[above] != above):
+            return self._searched_paths(graph, self.order)
         by_depth = self.order[np.argsort(depths[self.order], kind="stable")]
         paths = tree_paths(graph, by_depth, parents, len(self._sources))
         return {node: paths[node] for node in graph.nodes_at(self.order)}
 
     def path_to(self, graph: BackendGraph, vertex: int) -> list[Any]:
-        """Return the path to a vertex."""
+        """Return the path to a vertex from the only source."""
         parents = self._parents()
         vertices = [vertex]
         while parents[vertices[-1]] != vertices[-1]:
             vertices.append(int(parents[vertices[-1]]))
+            if len(vertices) > len(parents):
+                return self._searched_paths(graph, np.array([vertex]))[graph.topology.nodes[vertex]]
         return [graph.topology.nodes[v] for v in reversed(vertices)]
+
+    def _searched_paths(self, graph: BackendGraph, targets: Array) -> dict[Any, list[Any]]:
+        """Return paths that NetworkX finds where first predecessors form a cycle, as rounding errors let them."""
+        lists = self.predecessors(graph)
+        source = graph.topology.nodes[int(self._sources[0])]
+        return {node: next(paths_by_predecessors(source, node, lists)) for node in graph.nodes_at(targets)}
 
 
 def has_negative_loop(edges: WeightedRows) -> bool:

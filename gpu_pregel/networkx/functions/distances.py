@@ -135,12 +135,7 @@ def barycenter(G: BackendGraph, weight: Any = None, attr: Any = None, sp: Any = 
         if plain:
             raise nx.NetworkXPointlessConcept("G has no nodes.")
         return []
-    if not is_connected(G):
-        # A directed graph may have nodes before this one that reach all others; the error is the same.
-        raise nx.NetworkXNoPath(
-            f"Input graph {_description(G)} is disconnected, so every induced subgraph has infinite barycentricity."
-        )
-    sums = all_figures(G).distances if weight is None else _sums_by_weight(G, weight)
+    sums = _sums_by_hops(G) if weight is None else _sums_by_weight(G, weight)
     smallest = min(sums)
     best = [v for v, total in enumerate(sums) if total == smallest]
     if plain and G.number_of_edges() == len(G) - 1:
@@ -151,12 +146,28 @@ def barycenter(G: BackendGraph, weight: Any = None, attr: Any = None, sp: Any = 
     return [nodes[v] for v in best]
 
 
+def _disconnected(G: BackendGraph) -> nx.NetworkXNoPath:
+    """Return the error of a graph in which some distance is infinite."""
+    return nx.NetworkXNoPath(
+        f"Input graph {_description(G)} is disconnected, so every induced subgraph has infinite barycentricity."
+    )
+
+
+def _sums_by_hops(G: BackendGraph) -> list[int]:
+    """Return the sum of the distances from each node."""
+    if not is_connected(G):
+        raise _disconnected(G)
+    return all_figures(G).distances
+
+
 def _sums_by_weight(G: BackendGraph, weight: Any) -> list[Any]:
     """Return the sum of the distances from each node, added up in NetworkX's order, as equal sums decide."""
     by_weight = Dijkstra(G, weighted_rows(G, weight))
     sums = []
     for v in range(len(G)):
         by_weight.run([v])
+        if len(by_weight.order) < len(G):
+            raise _disconnected(G)
         sums.append(sum(by_weight.lengths().values()))
     return sums
 

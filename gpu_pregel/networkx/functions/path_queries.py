@@ -14,10 +14,10 @@ from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import search, tree_paths
+from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors
 from gpu_pregel.networkx.rows import rows, weighted_rows
 
 UNWEIGHTED, DIJKSTRA, BELLMAN_FORD = "unweighted", "dijkstra", "bellman-ford"
-_END = object()
 
 
 def _method(weight: Any, method: str) -> str:
@@ -168,36 +168,17 @@ def _all_predecessors(G: BackendGraph, source: Any, weight: Any, method: str) ->
     raise ValueError(f"method not supported: {method}")
 
 
-def _paths_by_predecessors(source: Any, target: Any, before: dict[Any, list[Any]]) -> Iterator[list[Any]]:
-    """Yield all paths from a source by depth-first search from the target; no path passes a node twice."""
-    if target not in before:
-        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources")
-    way, on_way, branches = [target], {target}, [iter(before[target])]
-    while way:
-        # A source with predecessors, by edges of weight 0, is yielded each time that the search comes back to it.
-        if way[-1] == source:
-            yield way[::-1]
-        node = next(branches[-1], _END)
-        if node is _END:
-            branches.pop()
-            on_way.discard(way.pop())
-        elif node not in on_way:
-            way.append(node)
-            on_way.add(node)
-            branches.append(iter(before[node]))
-
-
 def all_shortest_paths(
     G: BackendGraph, source: Any, target: Any, weight: Any = None, method: str = "dijkstra"
 ) -> Iterable[list[Any]]:
     """Yield all shortest paths between two nodes."""
-    return _paths_by_predecessors(source, target, _all_predecessors(G, source, weight, method))
+    return paths_by_predecessors(source, target, _all_predecessors(G, source, weight, method))
 
 
 def _all_paths_from(G: BackendGraph, source: Any, weight: Any, method: str) -> Iterator[tuple[Any, list[list[Any]]]]:
     before = _all_predecessors(G, source, weight, method)
     for node in before:
-        yield node, list(_paths_by_predecessors(source, node, before))
+        yield node, list(paths_by_predecessors(source, node, before))
 
 
 def single_source_all_shortest_paths(

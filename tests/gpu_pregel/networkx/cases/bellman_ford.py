@@ -32,6 +32,18 @@ def lowered(*places: int, cycle: bool, seed: int = 0, graphs: tuple[str, ...] = 
     return Case(arguments, graphs=graphs or ((*directed, "multigraph", "random") if cycle else directed))
 
 
+def _rounded(*nodes: int) -> Case:
+    """Return the case that passes nodes of a graph with a cycle of length 0, which rounding makes negative once."""
+    edges = [(8, 7, 0.1), (9, 3, -0.30000000000000004), (0, 3, 0.2), (3, 8, 0.2), (8, 0, -0.4), (7, 9, 0.0)]
+
+    def arguments(_: nx.Graph) -> Arguments:
+        graph = nx.DiGraph()
+        graph.add_weighted_edges_from(edges)
+        return (graph, *nodes), {}
+
+    return Case(arguments, graphs=("empty",))
+
+
 _NEGATIVE = [lowered(0, cycle=False), lowered(-1, cycle=False, seed=1), lowered(0, cycle=True)]
 _FROM_NODE = [from_first(), from_last(), from_first(weight="cost"), from_first(weight=None), call("absent"), *_NEGATIVE]
 _PAIRS = [
@@ -41,6 +53,7 @@ _PAIRS = [
     from_first(target="missing"),
     lowered(0, -1, cycle=False),
     lowered(0, -1, cycle=True),
+    _rounded(0, 9),
 ]
 _ALL = [call(weight="cost"), lowered(cycle=False), lowered(cycle=True)]
 
@@ -60,6 +73,6 @@ CASES: dict[str, list[Case]] = {
         *(lowered(cycle=cycle, seed=3, heuristic=heuristic) for cycle in (True, False) for heuristic in (True, False)),
     ],
     "single_source_bellman_ford": [*_FROM_NODE, *_PAIRS],
-    "single_source_bellman_ford_path": _FROM_NODE,
+    "single_source_bellman_ford_path": [*_FROM_NODE, _rounded(0)],
     "single_source_bellman_ford_path_length": _FROM_NODE,
 }
