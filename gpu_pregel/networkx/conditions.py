@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from gpu_pregel.networkx.function import Condition
@@ -14,6 +15,16 @@ def attribute_names(*arguments: str) -> Condition:
     def reason(values: Mapping[str, Any]) -> str | None:
         callables = (name for name in arguments if callable(values[name]))
         return next((f"{name} is a function" for name in callables), None)
+
+    return reason
+
+
+def numbers(*arguments: str) -> Condition:
+    """Require that each of these arguments is a number, or None."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        others = (name for name in arguments if values[name] is not None and not isinstance(values[name], Real))
+        return next((f"{name} is not a number" for name in others), None)
 
     return reason
 

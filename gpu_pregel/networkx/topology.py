@@ -97,24 +97,6 @@ class Topology:
         return np.diff(self.indptr)
 
     @cached_property
-    def distinct(self) -> tuple[Array, Array]:
-        """``indptr`` and ``neighbors`` with parallel edges merged: each neighbour of a vertex once."""
-        if not self.multigraph or self.m == 0:
-            return self.indptr, self.neighbors
-        first = np.ones(self.m, bool)
-        first[1:] = (self.neighbors[1:] != self.neighbors[:-1]) | (self.sources[1:] != self.sources[:-1])
-        kept = np.concatenate([[0], np.cumsum(first)])
-        return kept[self.indptr], self.neighbors[first]
-
-    @cached_property
-    def total_degrees(self) -> Array:
-        """int64[n]: the degree of each vertex: a self-loop counts twice, and in-edges count as well."""
-        if self.directed:
-            return self.degrees + np.bincount(self.neighbors, minlength=self.n)
-        loops = self.sources[self.sources == self.neighbors]
-        return self.degrees + np.bincount(loops, minlength=self.n)
-
-    @cached_property
     def predecessors(self) -> tuple[Array, Array]:
         """``indptr`` and ``neighbors`` of the in-edges, in NetworkX's order; the out-edges if undirected."""
         if not self.directed:
@@ -125,17 +107,6 @@ class Topology:
             return csc.indptr, csc.indices
         _, indptr, neighbors = read_adjacency(source, predecessors=True)
         return _read_only(indptr, neighbors)
-
-    def in_edges(self) -> Array:
-        """int64[m]: the position in ``neighbors`` of each edge of ``predecessors``."""
-        if not self.directed:
-            return np.arange(self.m)
-        indptr, neighbors = self.predecessors
-        positions = np.empty(self.m, np.int64)
-        targets = np.repeat(np.arange(self.n), np.diff(indptr))
-        # Both are sorted by target, then source.
-        positions[np.lexsort((neighbors, targets))] = np.argsort(self.neighbors, kind="stable")
-        return positions
 
     @cached_property
     def reverse_edges(self) -> Array:
@@ -171,14 +142,16 @@ class Topology:
 
     @cached_property
     def predecessor_edges(self) -> Array:
-        """int64[m]: the stored edge of each entry of ``predecessors``."""
+        """int64[m]: the stored out-edge of each in-edge of ``predecessors``."""
         if not self.directed:
             return np.arange(self.m)
-        indptr, sources = self.predecessors
-        targets = np.repeat(np.arange(self.n), np.diff(indptr))
+        indptr, neighbors = self.predecessors
+        owners = np.repeat(np.arange(self.n, dtype=np.int64), np.diff(indptr))
+        # Parallel edges have the same order in both.
+        backward = np.argsort(neighbors.astype(np.int64) * self.n + owners, kind="stable")
+        forward = np.argsort(self.sources.astype(np.int64) * self.n + self.neighbors, kind="stable")
         edges = np.empty(self.m, np.int64)
-        # Parallel edges have the same order in both lists.
-        edges[np.lexsort((sources, targets))] = np.lexsort((self.sources, self.neighbors))
+        edges[backward] = forward
         return edges
 
     @cached_property

@@ -33,9 +33,9 @@ class Case:
     graphs: Sequence[str] = field(default=())
 
 
-def call(*extra: Any, **options: Any) -> Case:
+def call(*extra: Any, graphs: Sequence[str] = (), **options: Any) -> Case:
     """Return the case that passes the graph, then these arguments."""
-    return Case(lambda graph: ((graph, *extra), options))
+    return Case(lambda graph: ((graph, *extra), options), graphs=graphs)
 
 
 def outcome(function: Any, arguments: Arguments, backend: str) -> Any:
