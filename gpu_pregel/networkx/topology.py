@@ -109,6 +109,11 @@ class Topology:
         return _read_only(indptr, neighbors)
 
     @cached_property
+    def no_edges(self) -> tuple[Array, Array]:
+        """``indptr`` and ``neighbors`` of as many vertices without edges, for kernels that take several rows."""
+        return _read_only(np.zeros(self.n + 1, np.int64), np.empty(0, np.uint32))
+
+    @cached_property
     def reverse_edges(self) -> Array:
         """int64[m]: the position of the same edge of an undirected graph in the row of its other end."""
         positions = np.empty(self.m, np.int64)

@@ -191,7 +191,7 @@ def _sides(G: BackendGraph) -> tuple[Array, Array, int]:
     n, topology = len(G), G.topology
     colors, order, stack = np.full(n, -1), np.empty(n, np.int64), np.empty(n, np.int64)
     out_rows = topology.indptr, topology.neighbors
-    in_rows = topology.predecessors if topology.directed else (np.zeros(n + 1, np.int64), np.empty(0, np.uint32))
+    in_rows = topology.predecessors if topology.directed else topology.no_edges
     count, odd = color_sides((in_rows, out_rows), stack, colors, order)
     return colors, order[:count], odd
 

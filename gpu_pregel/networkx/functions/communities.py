@@ -179,7 +179,7 @@ def _asynchronous_labels(n: int, rows: Rows, seed: Any) -> Array:
 
 def _queued_labels(G: BackendGraph, weight: str | None, seed: Any) -> Array:
     n, topology = len(G), G.topology
-    none = _counted_rows(np.zeros(n + 1, np.int64), np.empty(0, np.uint32))
+    none = _counted_rows(*topology.no_edges)
     rows, more_rows = none, none
     neighborhoods = none[:2], topology.distinct
     if topology.directed:
