@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -147,8 +147,17 @@ def _starts(G: BackendGraph, source: Any) -> Array:
     """Return the vertices of one node or of those of several that are in the graph; all vertices if it is None."""
     if source is None:
         return np.arange(len(G), dtype=np.uint32)
-    nodes = dict.fromkeys([source] if source in G else source)
-    return np.array([G.topology.numbers[node] for node in nodes if node in G], np.uint32)
+    if source in G:
+        return np.array([G.topology.numbers[source]], np.uint32)
+    if not isinstance(source, Iterable):
+        raise nx.NetworkXError(f"Node {source} is not in the graph.")
+    vertices: dict[int, None] = {}
+    for node in source:
+        if not isinstance(node, Hashable):
+            raise nx.NetworkXError(f"Node {node} in sequence nbunch is not a valid node.")
+        if node in G:
+            vertices[G.topology.numbers[node]] = None
+    return np.array(list(vertices), np.uint32)
 
 
 def _oriented(edges: Edges, orientation: str | None) -> Iterator[tuple[Any, ...]]:
