@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -53,6 +53,23 @@ def vertex_of(graph: BackendGraph, node: Any) -> int:
     except KeyError:
         kind = "digraph" if graph.is_directed() else "graph"
         raise nx.NetworkXError(f"The node {node} is not in the {kind}.") from None
+
+
+def starts_of(graph: BackendGraph, source: Any) -> Array:
+    """Return the vertices of one node or of those of several that are in the graph; all vertices if it is None."""
+    if source is None:
+        return np.arange(len(graph), dtype=np.uint32)
+    if source in graph:
+        return np.array([graph.topology.numbers[source]], np.uint32)
+    if not isinstance(source, Iterable):
+        raise nx.NetworkXError(f"Node {source} is not in the graph.")
+    vertices: dict[int, None] = {}
+    for node in source:
+        if not isinstance(node, Hashable):
+            raise nx.NetworkXError(f"Node {node} in sequence nbunch is not a valid node.")
+        if node in graph:
+            vertices[graph.topology.numbers[node]] = None
+    return np.array(list(vertices), np.uint32)
 
 
 def breadth_first(

@@ -92,6 +92,49 @@ def distance_without_edge(indptr: Any, neighbors: Any, u: Any, v: Any, run: Any,
     return 0
 
 
+@jit
+def find_cycle(indptr: Any, neighbors: Any, starts: Any, directed: Any, path: Any) -> Any:
+    """Search from each of ``starts`` for an edge to a vertex on the path to it; return the length of the cycle, or 0.
+
+    ``path``, uint32[n], gets the vertices of the cycle. There are no parallel edges.
+    """
+    n = len(indptr) - 1
+    known, active = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    edges = np.empty(n, np.int64)
+    for start in starts:
+        if known[start]:
+            continue
+        known[start] = active[start] = True
+        path[0] = start
+        edges[0] = indptr[start]
+        height = 1
+        while height > 0:
+            u = path[height - 1]
+            e, end = edges[height - 1], indptr[u + 1]
+            entered = False
+            while e < end and not entered:
+                v = neighbors[e]
+                e += 1
+                if active[v] and (directed or height < 2 or v != path[height - 2]):
+                    first = 0
+                    while path[first] != v:
+                        first += 1
+                    for i in range(first, height):
+                        path[i - first] = path[i]
+                    return height - first
+                entered = not known[v]
+            if entered:
+                edges[height - 1] = e
+                known[v] = active[v] = True
+                path[height] = v
+                edges[height] = indptr[v]
+                height += 1
+            else:
+                active[u] = False
+                height -= 1
+    return 0
+
+
 @inline
 def _contains(indptr: Any, indices: Any, u: Any, v: Any) -> Any:
     """Return whether the sorted row of u has v."""

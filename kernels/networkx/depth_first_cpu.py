@@ -49,25 +49,28 @@ def depth_first(
         height = 1
         while height > 0:
             u = stack[height - 1]
-            e = edges[height - 1]
-            if e == indptr[u + 1]:
-                height -= 1
-                if height > 0:
-                    count = _report(stack[height - 1], u, REVERSE, kept, count, sources, targets, kinds)
-                continue
-            edges[height - 1] = e + 1
-            v = neighbors[e]
-            if visited[v]:
-                count = _report(u, v, NONTREE, kept, count, sources, targets, kinds)
-                continue
-            visited[v] = True
-            count = _report(u, v, FORWARD, kept, count, sources, targets, kinds)
-            if height < limit:
+            e, end = edges[height - 1], indptr[u + 1]
+            entered = False
+            while e < end and not entered:
+                v = neighbors[e]
+                e += 1
+                if visited[v]:
+                    count = _report(u, v, NONTREE, kept, count, sources, targets, kinds)
+                    continue
+                visited[v] = True
+                count = _report(u, v, FORWARD, kept, count, sources, targets, kinds)
+                entered = height < limit
+                if not entered:
+                    count = _report(u, v, LIMITED, kept, count, sources, targets, kinds)
+            if entered:
+                edges[height - 1] = e
                 stack[height] = v
                 edges[height] = indptr[v]
                 height += 1
-            else:
-                count = _report(u, v, LIMITED, kept, count, sources, targets, kinds)
+                continue
+            height -= 1
+            if height > 0:
+                count = _report(stack[height - 1], u, REVERSE, kept, count, sources, targets, kinds)
         count = _report(start, start, REVERSE, kept, count, sources, targets, kinds)
     return count
 
@@ -227,18 +230,24 @@ def biconnected_components(
         children = 0
         while height > 1:
             before, v = stack[height - 2], stack[height - 1]
-            e = edges[height - 1]
-            if e < indptr[v + 1]:
-                edges[height - 1] = e + 1
+            e, end = edges[height - 1], indptr[v + 1]
+            lowest = low[v]
+            entered = False
+            while e < end and not entered:
                 w = neighbors[e]
+                e += 1
                 if w == before or numbers[w] > numbers[v]:
                     continue
                 edge_sources[pending] = v
                 edge_targets[pending] = w
                 pending += 1
                 if numbers[w] > 0:
-                    low[v] = min(low[v], numbers[w])
-                    continue
+                    lowest = min(lowest, numbers[w])
+                else:
+                    entered = True
+            low[v] = lowest
+            if entered:
+                edges[height - 1] = e
                 found += 1
                 numbers[w] = low[w] = found
                 firsts[w] = pending - 1

@@ -150,7 +150,7 @@ def dominance_frontiers(
             continue
         for e in range(indptr[u], indptr[u + 1]):
             v = np.int64(neighbors[e])
-            # The start, which dominates itself here, has no dominator: its row reaches up to it and ends there.
+            # The start has no dominator in NetworkX: it is in the frontier of every vertex up to itself.
             while dominators[v] >= 0 and last[v] != u and (u == order[0] or v != dominators[u]):
                 last[v] = u
                 if write:

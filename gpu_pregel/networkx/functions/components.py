@@ -102,6 +102,8 @@ def condensation(G: BackendGraph, scc: Any = None) -> nx.DiGraph[Any]:
     if len(G) == 0:
         return digraph([], iter(()), mapping=mapping)
     members = list(strongly_connected_components(G) if scc is None else scc)
+    if not members:
+        raise NotImplementedError("scc is empty")
     for i, component in enumerate(members):
         mapping.update(dict.fromkeys(component, i))
     labels = np.fromiter((mapping.get(node, -1) for node in G.topology.nodes), np.int64, len(G))

@@ -1,4 +1,4 @@
-"""Cycles of undirected graphs."""
+"""Cycles."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 from itertools import pairwise
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx import cycles_cpu
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.results import pairs
+from gpu_pregel.networkx.searches import starts_of
 
 _STARTS = 1 << 8
 """A kernel searches from so many vertices at a time, so that Ctrl-C is noticed."""
@@ -24,6 +27,18 @@ def cycle_basis(G: BackendGraph, root: Any = None) -> list[list[Any]]:
     vertices, ends = cycles_cpu.cycle_basis(G.topology.indptr, G.topology.neighbors, rows.indptr, rows.indices, start)
     nodes = G.nodes_at(vertices)
     return [nodes[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+
+
+def find_cycle(G: BackendGraph, source: Any = None, orientation: str | None = None) -> list[tuple[Any, ...]]:
+    """Return the edges of the first cycle that a depth-first search finds."""
+    topology = G.topology
+    path = np.empty(topology.n, np.uint32)
+    starts = starts_of(G, source)
+    size = cycles_cpu.find_cycle(topology.indptr, topology.neighbors, starts, G.is_directed(), path)
+    if size == 0:
+        raise nx.NetworkXNoCycle("No cycle found.")
+    edges = pairs(G, path[:size], np.roll(path[:size], -1))
+    return list(edges) if orientation is None else [(u, v, "forward") for u, v in edges]
 
 
 def girth(G: BackendGraph) -> float:

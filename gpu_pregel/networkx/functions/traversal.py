@@ -20,6 +20,7 @@ from gpu_pregel.networkx.searches import (
     BreadthFirst,
     breadth_first,
     depth_first,
+    starts_of,
     vertex_of,
 )
 
@@ -122,7 +123,7 @@ def bfs_labeled_edges(G: BackendGraph, sources: Any) -> Iterator[tuple[Any, Any,
 
 def edge_bfs(G: BackendGraph, source: Any = None, orientation: str | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield each edge as a breadth-first search goes through it first."""
-    starts = _starts(G, source)
+    starts = starts_of(G, source)
     found = breadth_first(G, starts.tolist())
     u, v = _edges_of(G, found.order)
     if not G.is_directed():
@@ -138,17 +139,9 @@ def edge_dfs(G: BackendGraph, source: Any = None, orientation: str | None = None
     topology = G.topology
     reverse = np.arange(topology.m) if G.is_directed() else topology.reverse_edges
     found = np.empty(topology.m, np.int64)
-    arrays = (topology.indptr, topology.neighbors, reverse, _starts(G, source), found)
+    arrays = (topology.indptr, topology.neighbors, reverse, starts_of(G, source), found)
     found = found[: depth_first_cpu.depth_first_edges(*arrays)]
     yield from _oriented(pairs(G, topology.sources[found], topology.neighbors[found]), orientation)
-
-
-def _starts(G: BackendGraph, source: Any) -> Array:
-    """Return the vertices of one node or of those of several that are in the graph; all vertices if it is None."""
-    if source is None:
-        return np.arange(len(G), dtype=np.uint32)
-    nodes = dict.fromkeys([source] if source in G else source)
-    return np.array([G.topology.numbers[node] for node in nodes if node in G], np.uint32)
 
 
 def _oriented(edges: Edges, orientation: str | None) -> Iterator[tuple[Any, ...]]:

@@ -36,6 +36,8 @@ _EDGES = [
     Case(_from_last),
     Case(_from_some),
     call("absent"),
+    call(10**9),
+    call([[]]),
     _from_first(orientation="original"),
     _from_first(orientation="ignore", graphs=("directed", "karate")),
 ]
