@@ -39,6 +39,8 @@ class _Recorder:
             try:
                 result = function(*args, **kwargs)
             except NotImplementedError as error:
+                if str(error).startswith(("the edges'", "an edge's")):
+                    raise  # weights that are read by the function, before any work
                 pytest.fail(f"{name} gave back a call that it had taken: {error}")
             finally:
                 self._calls[name] += 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from types import GeneratorType
 from typing import Any
 
 from gpu_pregel.networkx.function import Function
@@ -66,9 +67,33 @@ def _load_when_called(function: Function) -> Callable[..., Any]:
     """Return a function that imports its module, and with it Numba, when it is called; NetworkX only asks for it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function.implementation()(*args, **kwargs)
+        result = function.implementation()(*args, **kwargs)
+        return _begun(result) if isinstance(result, GeneratorType) else result
 
     return call
+
+
+def _begun(items: Iterator[Any]) -> Iterator[Any]:
+    """Compute the first item of a generator now: NetworkX takes a call back only before it has returned."""
+    try:
+        first = next(items)
+    except StopIteration:
+        return iter(())
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return _raise_when_read(error)
+    return _with_first(first, items)
+
+
+def _raise_when_read(error: Exception) -> Iterator[Any]:
+    raise error
+    yield
+
+
+def _with_first(first: Any, others: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from others
 
 
 @cache

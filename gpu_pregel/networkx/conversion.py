@@ -28,8 +28,10 @@ def convert_from_nx(
     Raises
     ------
     NotImplementedError
-        An attribute of edges is not of numbers of one type; NetworkX then runs its own function.
+        An attribute of edges is not of numbers of one type, or the graph is of a class that has its own idea of
+        neighbours; NetworkX then runs its own function.
     """
+    _check_class(type(graph))
     data = read_edge_data(graph) if preserve_edge_attrs or edge_attrs else []
     columns = {}
     if edge_attrs and not preserve_edge_attrs:
@@ -41,6 +43,14 @@ def convert_from_nx(
         node_data=list(graph._node.values()) if preserve_node_attrs or node_attrs else None,
         attributes=dict(graph.graph) if preserve_graph_attrs else {},
     )
+
+
+def _check_class(kind: type) -> None:
+    """Refuse classes that override how nodes and neighbours are read."""
+    base = next(one for one in kind.__mro__ if one.__module__.startswith("networkx.classes."))
+    for name in ("__iter__", "__getitem__", "adjacency", "adj", "neighbors"):
+        if getattr(kind, name) is not getattr(base, name):
+            raise NotImplementedError(f"{kind.__name__} overrides {name}")
 
 
 def _known_topology(graph: networkx.Graph) -> Topology | None:

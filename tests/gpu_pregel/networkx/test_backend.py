@@ -216,3 +216,34 @@ def test_a_call_that_is_refused_says_why() -> None:
     with pytest.raises(AttributeError, match="does not implement 'no_such_function'"):
         _ = backend.no_such_function
     assert "connected_components" in dir(backend)
+
+
+def test_a_call_is_given_back_before_the_first_item_of_an_iterator() -> None:
+    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": 2.5})])
+    with pytest.raises(NotImplementedError, match="raised NotImplementedError when calling"):
+        nx.minimum_spanning_edges(graph, backend="gpu_pregel")
+
+
+def test_errors_of_iterators_are_raised_when_they_are_read() -> None:
+    edges = nx.bfs_edges(nx.path_graph(3), "absent", backend="gpu_pregel")
+    with pytest.raises(nx.NetworkXError, match="absent"):
+        next(edges)
+
+
+class Complement(nx.Graph):
+    """A graph whose neighbours are the nodes that it has no edges to."""
+
+    def neighbors(self, n: Any) -> Any:
+        return iter(set(self) - set(self._adj[n]) - {n})
+
+
+def test_classes_with_their_own_neighbours_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="Complement overrides neighbors"):
+        backend.convert_from_nx(Complement(nx.path_graph(4)))
+
+
+def test_other_classes_are_taken() -> None:
+    class Named(nx.MultiDiGraph):
+        name = "with a name"
+
+    assert nx.number_weakly_connected_components(Named([(0, 1), (2, 3)]), backend="gpu_pregel") == 2
