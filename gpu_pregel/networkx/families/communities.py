@@ -21,7 +21,7 @@ def _plain_sets(values: Mapping[str, Any]) -> str | None:
 def _comparable(values: Mapping[str, Any]) -> str | None:
     """Require nodes whose order decides between equal gains."""
     kinds = set(map(type, values["G"]))
-    ordered = kinds <= {int, float} or len(kinds) == 1 and kinds <= {str, tuple}
+    ordered = kinds <= {int, float} or (len(kinds) == 1 and kinds <= {str, tuple})
     return None if ordered else "nodes are not all numbers, all strings or all tuples"
 
 
