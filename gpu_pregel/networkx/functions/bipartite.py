@@ -192,7 +192,7 @@ def _sides(G: BackendGraph) -> tuple[Array, Array, int]:
     colors, order, stack = np.full(n, -1), np.empty(n, np.int64), np.empty(n, np.int64)
     out_rows = topology.indptr, topology.neighbors
     in_rows = topology.predecessors if topology.directed else (np.zeros(n + 1, np.int64), np.empty(0, np.uint32))
-    count, odd = color_sides((in_rows, out_rows), stack, colors, order)
+    count, odd = color_sides(*out_rows, *in_rows, stack, colors, order)
     return colors, order[:count], odd
 
 
