@@ -190,9 +190,10 @@ def _sides(G: BackendGraph) -> tuple[Array, Array, int]:
     """Return the side of each vertex, the order in which they were found, and where an odd cycle is or -1."""
     n, topology = len(G), G.topology
     colors, order, stack = np.full(n, -1), np.empty(n, np.int64), np.empty(n, np.int64)
-    out_rows = topology.indptr, topology.neighbors
-    in_rows = topology.predecessors if topology.directed else (np.zeros(n + 1, np.int64), np.empty(0, np.uint32))
-    count, odd = color_sides(*out_rows, *in_rows, stack, colors, order)
+    in_indptr, in_neighbors = np.zeros(n + 1, np.int64), np.empty(0, np.uint32)
+    if topology.directed:
+        in_indptr, in_neighbors = topology.predecessors
+    count, odd = color_sides(topology.indptr, topology.neighbors, in_indptr, in_neighbors, stack, colors, order)
     return colors, order[:count], odd
 
 
