@@ -82,18 +82,16 @@ def _begun(items: Iterator[Any]) -> Iterator[Any]:
     except NotImplementedError:
         raise
     except Exception as error:
-        return _raise_when_read(error)
-    return _with_first(first, items)
+        return _items((), error)
+    return _items((first,), items)
 
 
-def _raise_when_read(error: Exception) -> Iterator[Any]:
-    raise error
-    yield
-
-
-def _with_first(first: Any, others: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from others
+def _items(begin: tuple[Any, ...], then: Iterator[Any] | Exception) -> Iterator[Any]:
+    """Yield the first items, then the others, or raise an error."""
+    yield from begin
+    if isinstance(then, Exception):
+        raise then
+    yield from then
 
 
 @cache

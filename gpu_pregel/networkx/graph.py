@@ -124,9 +124,10 @@ class BackendGraph:
         if name is None:
             return None
         if name not in self._columns:
-            data = self._edge_data
-            values = [default] * self.topology.m if data is None else attribute_values(data, name, default)
-            self._columns[name] = edge_column(name, values)
+            if self._edge_data is None:
+                # It is not kept: columns are attributes that the edges have.
+                return np.repeat(edge_column(name, [default]), self.topology.m)
+            self._columns[name] = edge_column(name, attribute_values(self._edge_data, name, default))
         return self._columns[name]
 
     def edge_data(self) -> list[dict[Any, Any]]:

@@ -7,15 +7,35 @@ from typing import Any
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 
 
+@inline
+def _color_row(v: Any, indptr: Any, neighbors: Any, stack: Any, depth: Any, colors: Any, order: Any, count: Any) -> Any:
+    """Colour the neighbours of a vertex; return how many vertices are on the stack, or -1, and how many are coloured.
+
+    It is -1 if a neighbour has the same colour.
+    """
+    for e in range(indptr[v], indptr[v + 1]):
+        w = neighbors[e]
+        if colors[w] < 0:
+            colors[w] = 1 - colors[v]
+            order[count] = w
+            count += 1
+            stack[depth] = w
+            depth += 1
+        elif colors[w] == colors[v]:
+            return -1, count
+    return depth, count
+
+
 @jit
-def color_sides(rows: Any, stack: Any, colors: Any, order: Any) -> Any:
+def color_sides(
+    indptr: Any, neighbors: Any, in_indptr: Any, in_neighbors: Any, stack: Any, colors: Any, order: Any
+) -> Any:
     """Colour vertices 1 and 0 by depth-first searches from those that have out-edges.
 
-    ``rows`` are pairs of ``indptr`` and ``neighbors``, out-edges last. Colours are -1 before; ``order`` gets the
-    vertices as they are coloured. Return how many are, and the first vertex of a component that has an odd cycle or -1.
+    In-edges are those of a directed graph. Colours are -1 before; ``order`` gets the vertices as they are coloured.
+    Return how many are, and the first vertex of a component that has an odd cycle or -1.
     """
     count = 0
-    indptr, _ = rows[-1]
     for start in range(len(colors)):
         if colors[start] >= 0 or indptr[start] == indptr[start + 1]:
             continue
@@ -25,19 +45,12 @@ def color_sides(rows: Any, stack: Any, colors: Any, order: Any) -> Any:
         stack[0] = start
         depth = 1
         while depth > 0:
-            depth -= 1
-            v = stack[depth]
-            for begins, neighbors in rows:
-                for e in range(begins[v], begins[v + 1]):
-                    w = neighbors[e]
-                    if colors[w] < 0:
-                        colors[w] = 1 - colors[v]
-                        order[count] = w
-                        count += 1
-                        stack[depth] = w
-                        depth += 1
-                    elif colors[w] == colors[v]:
-                        return count, start
+            v = stack[depth - 1]
+            depth, count = _color_row(v, in_indptr, in_neighbors, stack, depth - 1, colors, order, count)
+            if depth >= 0:
+                depth, count = _color_row(v, indptr, neighbors, stack, depth, colors, order, count)
+            if depth < 0:
+                return count, start
     return count, -1
 
 

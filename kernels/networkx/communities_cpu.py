@@ -145,15 +145,24 @@ def adopt_labels(
     return changed
 
 
+@inline
+def _enqueue(v: Any, label: Any, labels: Any, queue: Any, queued: Any, progress: Any) -> None:
+    """Queue a vertex that has another label."""
+    if labels[v] != label and not queued[v]:
+        queue[(progress[0] + progress[1]) % len(queue)] = v
+        progress[1] += 1
+        queued[v] = True
+
+
 @jit
 def settle_labels(
-    rows: Any, more_rows: Any, neighborhoods: Any, queue: Any, queued: Any, progress: Any, limit: Any,
-    labels: Any, state: Any, totals: Any, found: Any,
+    rows: Any, more_rows: Any, indptr: Any, neighbors: Any, more_indptr: Any, more_neighbors: Any, queue: Any,
+    queued: Any, progress: Any, limit: Any, labels: Any, state: Any, totals: Any, found: Any,
 ) -> Any:  # fmt: skip
     """Give the vertices of a queue a most frequent label, and queue their neighbours; return whether any are left.
 
-    Rows are pairs of in- and out-edges of a directed graph, the second one empty in an undirected one: those by which
-    labels are counted, with weights, and ``neighborhoods`` those that are queued. ``queue`` is a ring; ``progress`` has
+    Rows are pairs of in- and out-edges of a directed graph, one of them empty in an undirected one: those by which
+    labels are counted, with weights, and then those that are queued. ``queue`` is a ring; ``progress`` has
     its first place and the number of vertices in it. At most ``limit`` vertices are taken from it.
     """
     n = len(queue)
@@ -173,13 +182,10 @@ def settle_labels(
         if label == labels[u]:
             continue
         labels[u] = label
-        for indptr, neighbors in neighborhoods:
-            for e in range(indptr[u], indptr[u + 1]):
-                v = neighbors[e]
-                if labels[v] != label and not queued[v]:
-                    queue[(progress[0] + progress[1]) % n] = v
-                    progress[1] += 1
-                    queued[v] = True
+        for e in range(indptr[u], indptr[u + 1]):
+            _enqueue(neighbors[e], label, labels, queue, queued, progress)
+        for e in range(more_indptr[u], more_indptr[u + 1]):
+            _enqueue(more_neighbors[e], label, labels, queue, queued, progress)
     return True
 
 

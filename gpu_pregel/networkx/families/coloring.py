@@ -7,7 +7,10 @@ from typing import Any
 
 from gpu_pregel.networkx.function import Function
 
-_STRATEGIES = ("largest_first", "random_sequential", "saturation_largest_first", "DSATUR")
+_STRATEGIES = (
+    *("largest_first", "random_sequential", "connected_sequential", "connected_sequential_bfs"),
+    *("saturation_largest_first", "DSATUR"),
+)
 
 
 def _known_strategy(values: Mapping[str, Any]) -> str | None:
@@ -21,7 +24,7 @@ FUNCTIONS = (
     Function(
         *("greedy_color", "coloring"),
         conditions=(_known_strategy,),
-        note="by the strategies largest_first, random_sequential and DSATUR",
+        note="by the strategies largest_first, random_sequential, connected_sequential_bfs and DSATUR",
     ),
     Function("maximal_independent_set", "coloring"),
     Function("is_dominating_set", "coloring"),

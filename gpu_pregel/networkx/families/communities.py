@@ -18,11 +18,22 @@ def _plain_sets(values: Mapping[str, Any]) -> str | None:
     return None if plain else "the partition is no list of sets or lists"
 
 
+def _comparable(values: Mapping[str, Any]) -> str | None:
+    """Require nodes whose order decides between equal gains."""
+    kinds = set(map(type, values["G"]))
+    ordered = kinds <= {int, float} or (len(kinds) == 1 and kinds <= {str, tuple})
+    return None if ordered else "nodes are not all numbers, all strings or all tuples"
+
+
 FUNCTIONS = (
     Function("louvain_communities", "louvain", "community", conditions=(attribute_names("weight"),)),
     Function("louvain_partitions", "louvain", "community", conditions=(attribute_names("weight"),)),
     Function("leiden_communities", "louvain", "community", note=_LEIDEN),
     Function("leiden_partitions", "louvain", "community", note=_LEIDEN),
+    Function(
+        *("greedy_modularity_communities", "greedy_modularity", "community"),
+        conditions=(attribute_names("weight"), _comparable),
+    ),
     Function("asyn_lpa_communities", "communities", "community", conditions=(attribute_names("weight"),)),
     Function("fast_label_propagation_communities", "communities", "community", conditions=(attribute_names("weight"),)),
     Function("label_propagation_communities", "communities", "community"),

@@ -190,9 +190,8 @@ def _sides(G: BackendGraph) -> tuple[Array, Array, int]:
     """Return the side of each vertex, the order in which they were found, and where an odd cycle is or -1."""
     n, topology = len(G), G.topology
     colors, order, stack = np.full(n, -1), np.empty(n, np.int64), np.empty(n, np.int64)
-    out_rows = topology.indptr, topology.neighbors
-    in_rows = topology.predecessors if topology.directed else topology.no_edges
-    count, odd = color_sides((in_rows, out_rows), stack, colors, order)
+    in_indptr, in_neighbors = topology.predecessors if topology.directed else topology.no_edges
+    count, odd = color_sides(topology.indptr, topology.neighbors, in_indptr, in_neighbors, stack, colors, order)
     return colors, order[:count], odd
 
 

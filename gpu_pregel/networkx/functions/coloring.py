@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.kernels.networkx.coloring_cpu import color_by_saturation, color_in_order
+from gpu_pregel.kernels.networkx.searches_cpu import breadth_first
 from gpu_pregel.kernels.networkx.sets_cpu import dominate_connected, draw_independent
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.groups import adjacent, membership
@@ -29,12 +30,7 @@ def greedy_color(G: BackendGraph, strategy: Any = "largest_first", interchange: 
     if strategy in ("DSATUR", "saturation_largest_first"):
         order = _by_saturation(G, colors)
     else:
-        if strategy == "largest_first":
-            order = np.argsort(-G.topology.total_degrees, kind="stable")
-        else:
-            shuffled = list(range(n))
-            random.shuffle(shuffled)
-            order = np.array(shuffled)
+        order = _order(G, strategy)
         color_in_order(*G.topology.distinct, order, colors, np.full(n + 1, -1))
     return dict(zip(G.nodes_at(order), colors[order].tolist(), strict=True))
 
@@ -91,6 +87,37 @@ def connected_dominating_set(G: BackendGraph) -> set[Any]:
     left, unseen, chosen = topology.total_degrees.copy(), np.ones(n, bool), np.empty(n, np.int64)
     count = dominate_connected(indptr, neighbors, int(np.argmax(left)), left, unseen, chosen, *heap)
     return set(G.nodes_at(chosen[:count]))
+
+
+def _order(G: BackendGraph, strategy: str) -> Array:
+    """Return the vertices in the order in which they are coloured."""
+    if strategy == "largest_first":
+        return np.argsort(-G.topology.total_degrees, kind="stable")
+    if strategy == "random_sequential":
+        shuffled = list(range(len(G)))
+        random.shuffle(shuffled)
+        return np.array(shuffled)
+    if G.is_directed():
+        raise nx.NetworkXNotImplemented("not implemented for directed type")
+    return _by_searches(G)
+
+
+def _by_searches(G: BackendGraph) -> Array:
+    """Return the vertices of each component in the order of a breadth-first search from any of its nodes."""
+    n, numbers, rows = len(G), G.topology.numbers, G.topology.distinct
+    found, order = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    parents, depths, other_depths = np.empty(n, np.uint32), np.full(n, -1), np.full(n, -1)
+    begin = 0
+    for start in range(n):
+        if depths[start] >= 0:
+            continue
+        found[begin], depths[start] = start, 0
+        count = breadth_first(*rows, np.inf, 1, found[begin:], depths, parents)
+        # NetworkX takes the first node of the set of those that it found in this order.
+        first = numbers[next(iter(set(G.nodes_at(found[begin : begin + count]))))]
+        order[begin], other_depths[first] = first, 0
+        begin += breadth_first(*rows, np.inf, 1, order[begin:], other_depths, parents)
+    return order.astype(np.int64)
 
 
 def _by_saturation(G: BackendGraph, colors: Array) -> Array:

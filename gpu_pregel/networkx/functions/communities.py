@@ -200,7 +200,10 @@ def _queued_labels(G: BackendGraph, weight: str | None, seed: Any) -> Array:
     labels, queued, progress = np.arange(n), np.ones(n, bool), np.array([0, n])
     queue, scratch = np.array(order, np.int64), _scratch(n)
     with drawing(seed) as state:
-        while settle_labels(rows, more_rows, neighborhoods, queue, queued, progress, _TURNS, labels, state, *scratch):
+        while settle_labels(
+            *(rows, more_rows, *neighborhoods[0], *neighborhoods[1]),
+            *(queue, queued, progress, _TURNS, labels, state, *scratch),
+        ):
             pass
     return labels
 

@@ -32,13 +32,10 @@ def edge_boundary(
     ranks[order] = np.arange(len(order))
     chosen = chosen[np.argsort(ranks[G.topology.sources[chosen]], kind="stable")]
     ends = G.nodes_at(G.topology.sources[chosen]), G.nodes_at(G.topology.neighbors[chosen])
-    if data is False:
+    if not data:
         return zip(*ends, strict=True)
     attributes = G.edge_data()
-    found = [attributes[e] for e in chosen.tolist()]
-    if data is True:
-        return zip(*ends, found, strict=True)
-    return zip(*ends, [values.get(data, default) for values in found], strict=True)
+    return zip(*ends, [attributes[e] for e in chosen.tolist()], strict=True)
 
 
 def node_boundary(G: BackendGraph, nbunch1: Iterable[Any], nbunch2: Iterable[Any] | None = None) -> set[Any]:

@@ -13,6 +13,7 @@ from gpu_pregel.algorithms.leiden import leiden
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.kernels.networkx.communities_cpu import move_vertices
 from gpu_pregel.kernels.networkx.rows_cpu import append_edges
+from gpu_pregel.networkx.edge_lists import Edges, edges_once, merged
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.groups import node_sets
 
@@ -81,14 +82,6 @@ def _leiden_levels(G: BackendGraph, weight: str | None, resolution: float, seed:
     return [to_host(level) for level in found.levels]
 
 
-class _Edges(NamedTuple):
-    """The edges of a graph in NetworkX's order, each once: vertices and weights."""
-
-    sources: Array
-    targets: Array
-    weights: Array
-
-
 class _Level(NamedTuple):
     """A graph whose edges were added in this order.
 
@@ -99,8 +92,8 @@ class _Level(NamedTuple):
     n: int
     directed: bool
     whole: bool
-    edges: _Edges
-    rows: _Edges
+    edges: Edges
+    rows: Edges
     degrees: Array
     size: float
 
@@ -133,16 +126,13 @@ def _first_level(G: BackendGraph, weight: str | None) -> _Level:
     topology = G.topology
     values = G.edge_values(weight)
     whole = values is None or values.dtype.kind == "i"
-    weights = np.ones(topology.m) if values is None else values.astype(np.float64)
-    edges = _Edges(topology.sources, topology.neighbors, weights)
-    if not topology.directed:
-        edges = _select(edges, edges.sources <= edges.targets)
+    edges = edges_once(G, weight)
     if topology.multigraph:
-        edges = _merged(edges, len(G), both=not topology.directed)
+        edges = merged(edges, len(G), both=not topology.directed)
     return _level(edges, len(G), directed=topology.directed, whole=whole)
 
 
-def _level(edges: _Edges, n: int, *, directed: bool, whole: bool) -> _Level:
+def _level(edges: Edges, n: int, *, directed: bool, whole: bool) -> _Level:
     rows = _rows(edges, n, both=not directed)
     degrees = np.zeros((2, n))
     sources = np.repeat(np.arange(n), np.diff(rows.sources))
@@ -151,20 +141,16 @@ def _level(edges: _Edges, n: int, *, directed: bool, whole: bool) -> _Level:
         degrees[1] = np.bincount(edges.targets, edges.weights, n)
         total = degrees[0] + degrees[1]
     else:
-        loops = _select(edges, edges.sources == edges.targets)
+        loops = edges.select(edges.sources == edges.targets)
         degrees[0] += np.bincount(loops.sources, loops.weights, n)
         total = degrees[0]
-    in_order = _select(
-        _Edges(sources, rows.targets, rows.weights), slice(None) if directed else sources <= rows.targets
-    )
+    in_order = Edges(sources, rows.targets, rows.weights)
+    if not directed:
+        in_order = in_order.select(sources <= rows.targets)
     return _Level(n, directed, whole, in_order, rows, degrees, sum(total.tolist()) / 2)
 
 
-def _select(edges: _Edges, chosen: Any) -> _Edges:
-    return _Edges(*(column[chosen] for column in edges))
-
-
-def _rows(edges: _Edges, n: int, *, both: bool) -> _Edges:
+def _rows(edges: Edges, n: int, *, both: bool) -> Edges:
     """Return ``indptr``, ``neighbors`` and weights of the graph to which these edges are added."""
     sources, targets = edges.sources.astype(np.uint32), edges.targets.astype(np.uint32)
     degrees = np.bincount(sources, minlength=n)
@@ -174,26 +160,16 @@ def _rows(edges: _Edges, n: int, *, both: bool) -> _Edges:
     np.cumsum(degrees, out=indptr[1:])
     neighbors, values = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1])
     append_edges(sources, targets, edges.weights, both, indptr[:-1].copy(), neighbors, values)
-    return _Edges(indptr, neighbors, values)
-
-
-def _merged(edges: _Edges, n: int, *, both: bool) -> _Edges:
-    """Merge parallel edges, in the order of the first of each; weights are added in the order of the edges."""
-    sources, targets = edges.sources.astype(np.int64), edges.targets.astype(np.int64)
-    keys = np.minimum(sources, targets) * n + np.maximum(sources, targets) if both else sources * n + targets
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    totals = np.bincount(number, edges.weights, len(first))
-    order = np.argsort(first)
-    return _Edges(edges.sources[first[order]], edges.targets[first[order]], totals[order])
+    return Edges(indptr, neighbors, values)
 
 
 def _contracted(level: _Level, communities: Array) -> _Level:
     """Return the graph of the communities."""
     edges = level.edges
-    joined = _Edges(communities[edges.sources], communities[edges.targets], edges.weights)
+    joined = Edges(communities[edges.sources], communities[edges.targets], edges.weights)
     n = int(communities.max()) + 1
-    merged = _merged(joined, n, both=not level.directed)
-    return _level(merged, n, directed=level.directed, whole=level.whole)
+    contracted = merged(joined, n, both=not level.directed)
+    return _level(contracted, n, directed=level.directed, whole=level.whole)
 
 
 def _search_level(level: _Level, resolution: float, seed: Any) -> tuple[Array, bool]:
@@ -215,21 +191,21 @@ def _search_level(level: _Level, resolution: float, seed: Any) -> tuple[Array, b
     return numbers, moved
 
 
-def _neighborhoods(level: _Level) -> _Edges:
+def _neighborhoods(level: _Level) -> Edges:
     """Return ``indptr``, ``neighbors`` and weights of the edges in both directions, without self-loops."""
     rows = level.rows
     sources = np.repeat(np.arange(level.n), np.diff(rows.sources))
-    both = _select(_Edges(sources, rows.targets, rows.weights), sources != rows.targets)
+    both = Edges(sources, rows.targets, rows.weights).without_loops()
     if level.directed:
         # A vertex's out-edges come first, then its in-edges in the order in which they were added.
-        edges = _select(level.edges, level.edges.sources != level.edges.targets)
+        edges = level.edges.without_loops()
         joined = (np.concatenate(pair) for pair in zip(both, _reversed(edges), strict=True))
-        both = _merged(_Edges(*joined), level.n, both=False)
+        both = merged(Edges(*joined), level.n, both=False)
     return _rows(both, level.n, both=False)
 
 
-def _reversed(edges: _Edges) -> _Edges:
-    return _Edges(edges.targets, edges.sources, edges.weights)
+def _reversed(edges: Edges) -> Edges:
+    return Edges(edges.targets, edges.sources, edges.weights)
 
 
 def _modularity(level: _Level, communities: Array, resolution: float) -> float:

@@ -21,7 +21,13 @@ def _independent(*nodes: Any) -> Case:
 
 
 CASES: dict[str, list[Case]] = {
-    "greedy_color": [call(), Case(_random_order), call("DSATUR"), call(strategy="saturation_largest_first")],
+    "greedy_color": [
+        call(),
+        Case(_random_order),
+        call("DSATUR"),
+        call(strategy="saturation_largest_first"),
+        call("connected_sequential"),
+    ],
     "maximal_independent_set": [
         call(seed=1),
         call(seed=1, nodes=[]),
