@@ -57,6 +57,16 @@ def one_of(argument: str, *values: Any) -> Condition:
     return reason
 
 
+def simple_if_given(argument: str, graph: str = "G") -> Condition:
+    """Require a graph without parallel edges unless this argument is None."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        refused = values[argument] is not None and values[graph].is_multigraph()
+        return f"{graph} is a multigraph and {argument} is given" if refused else None
+
+    return reason
+
+
 def undirected(graph: str = "G") -> Condition:
     """Require an undirected graph."""
 

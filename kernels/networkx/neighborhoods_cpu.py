@@ -192,8 +192,10 @@ def count_triads(work: Any, indptr: Any, neighbors: Any, codes: Any, counts: Any
 
 
 @jit
-def measure_holes(work: Any, indptr: Any, neighbors: Any, shares: Any, weights: Any, by_row: Any, sums: Any) -> None:
-    """Sum up the constraint of each vertex or, if ``by_row``, how much its neighbours' neighbourhoods overlap its own.
+def measure_holes(
+    work: Any, indptr: Any, neighbors: Any, shares: Any, weights: Any, by_row: Any, vertices: Any, sums: Any
+) -> None:
+    """Sum up the constraint of some vertices or, if ``by_row``, how far the neighbourhoods of their neighbours overlap.
 
     ``shares`` are the weights divided by the sum of their row, ``weights`` those divided by its maximum.
     """
@@ -201,7 +203,8 @@ def measure_holes(work: Any, indptr: Any, neighbors: Any, shares: Any, weights: 
     at_u, reached = np.zeros(n), np.zeros(n)
     first, last = claim(work)
     while first < last:
-        for u in range(first, last):
+        for k in range(first, last):
+            u = vertices[k]
             total = 0.0
             for e in range(indptr[u], indptr[u + 1]):
                 at_u[neighbors[e]] = shares[e]
@@ -222,5 +225,5 @@ def measure_holes(work: Any, indptr: Any, neighbors: Any, shares: Any, weights: 
                     v = neighbors[e]
                     for f in range(indptr[v], _row_end(indptr, v)):
                         reached[neighbors[f]] = 0.0
-            sums[u] = total
+            sums[k] = total
         first, last = claim(work)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import attribute_names, unset
+from gpu_pregel.networkx.conditions import attribute_names, simple_if_given, unset
 from gpu_pregel.networkx.function import Function
 
-_ALL_NODES = (attribute_names("weight"), unset("nodes"))
-_NOTE = "of all nodes, with weights above 0"
+_BY_NAME = (attribute_names("weight"), simple_if_given("nodes"))
+_POSITIVE = "with weights above 0; of all nodes if there are parallel edges"
 
 FUNCTIONS = (
     Function("triadic_census", "triads", conditions=(unset("nodelist"),), note="of all nodes"),
-    Function("constraint", "triads", conditions=_ALL_NODES, note=_NOTE),
-    Function("effective_size", "triads", conditions=_ALL_NODES, note=_NOTE),
+    Function("constraint", "triads", conditions=_BY_NAME, note=_POSITIVE),
+    Function("effective_size", "triads", conditions=_BY_NAME, note=_POSITIVE),
 )

@@ -33,7 +33,7 @@ def triangles(G: BackendGraph, nodes: Any = None) -> Any:
     """Return the number of triangles with each node, or with one."""
     if nodes is None:
         return G.by_node(engine.triangle_count(G.engine()).to_numpy())
-    vertices, found = _triangles_of(G, nodes)
+    vertices, found = triangles_of(G, nodes)
     counts = found // 2
     return int(counts[0]) if nodes in G else dict(zip(G.nodes_at(vertices), counts.tolist(), strict=True))
 
@@ -42,7 +42,7 @@ def clustering(G: BackendGraph, nodes: Any = None, weight: Any = None) -> Any:
     """Return the share of the pairs of neighbours that are joined, of each node or of one."""
     _refuse_multigraph(G)
     if not G.is_directed() and weight is None:
-        vertices, totals = _triangles_of(G, nodes)
+        vertices, totals = triangles_of(G, nodes)
         degrees = np.diff(_neighbors(G)[0])[vertices]
         pairs = degrees * (degrees - 1)
     else:
@@ -136,7 +136,7 @@ def _common(G: BackendGraph, vertices: Array) -> tuple[Array, Array]:
     return begins, counts
 
 
-def _triangles_of(G: BackendGraph, nodes: Any) -> tuple[Array, Array]:
+def triangles_of(G: BackendGraph, nodes: Any) -> tuple[Array, Array]:
     """Return chosen vertices, and for each twice the number of its triangles."""
     _refuse_multigraph(G)
     vertices = chosen_vertices(G, nodes)

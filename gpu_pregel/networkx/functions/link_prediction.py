@@ -82,8 +82,8 @@ def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float
 def cn_soundarajan_hopcroft(G: BackendGraph, ebunch: Any = None, community: Any = "community") -> Scored:
     """Yield pairs with their number of common neighbours, those in the community of both counting twice."""
 
-    def combine(common: int, alike: int, _: float, together: bool) -> Any:
-        return common + (alike if together else 0)
+    def combine(common: Array, alike: Array, _: Array, together: Array) -> list[Any]:
+        return list((common + alike * together).tolist())
 
     return _predict_in_communities(G, ebunch, community, combine)
 
@@ -91,8 +91,8 @@ def cn_soundarajan_hopcroft(G: BackendGraph, ebunch: Any = None, community: Any 
 def ra_index_soundarajan_hopcroft(G: BackendGraph, ebunch: Any = None, community: Any = "community") -> Scored:
     """Yield pairs with the sum of the inverse degrees of their common neighbours in the community of both."""
 
-    def combine(_: int, alike: int, total: float, together: bool) -> Any:
-        return total if together and alike else 0
+    def combine(_: Array, alike: Array, totals: Array, together: Array) -> list[Any]:
+        return _or_zero(totals, together & (alike > 0))
 
     return _predict_in_communities(G, ebunch, community, combine)
 
@@ -104,8 +104,8 @@ def within_inter_cluster(
     if delta <= 0:
         raise nx.NetworkXAlgorithmError("Delta must be greater than zero")
 
-    def combine(common: int, alike: int, _: float, together: bool) -> Any:
-        return alike / (common - alike + delta) if together else 0
+    def combine(common: Array, alike: Array, _: Array, together: Array) -> list[Any]:
+        return _or_zero(alike / (common - alike + delta), together)
 
     return _predict_in_communities(G, ebunch, community, combine)
 
@@ -159,8 +159,7 @@ def _compare(
 def _sums(G: BackendGraph, first: Array, second: Array, values: Array) -> Iterator[Any]:
     """Return the sums of the values of common neighbours; without any it is the integer 0."""
     counts, sums = _compare(G, first, second, values)
-    found = zip(sums[:, 0].tolist(), counts[:, OTHERS].tolist(), strict=True)
-    return iter([total if count else 0 for total, count in found])
+    return iter(_or_zero(sums[:, 0], counts[:, OTHERS] > 0))
 
 
 def _path_lengths(G: BackendGraph, first: Array, second: Array) -> Array:
@@ -178,29 +177,36 @@ def _path_lengths(G: BackendGraph, first: Array, second: Array) -> Array:
 
 
 def _predict_in_communities(
-    G: BackendGraph, ebunch: Any, community: Any, combine: Callable[[int, int, float, bool], Any]
+    G: BackendGraph, ebunch: Any, community: Any, combine: Callable[[Array, Array, Array, Array], list[Any]]
 ) -> Scored:
     """Score pairs by the nodes' communities, which need be known only of the nodes that NetworkX asks for."""
     codes: dict[Any, int] = {}
     data = G.node_data()
     given = [codes.setdefault(d[community], len(codes)) if community in d else -1 for d in data]
     communities, values = np.array(given, np.int64), 1 / np.maximum(degrees(G), 1)
-    nodes = G.topology.nodes
 
     def score(first: Array, second: Array) -> Iterator[Any]:
         counts, sums = _compare(G, first, second, values, communities)
-        found = zip(first.tolist(), second.tolist(), counts.tolist(), sums[:, 1].tolist(), strict=True)
-        for u, v, row, total in found:
-            together = given[u] == given[v]
-            unknown = next((w for w in (u, v) if given[w] < 0), None)
-            if unknown is None and together and row[UNKNOWN]:
-                common = set(_row(G, u)) & set(_row(G, v)) - {u, v}
-                unknown = next(w for w in common if given[w] < 0)
-            if unknown is not None:
-                raise nx.NetworkXAlgorithmError(f"No community information available for Node {nodes[unknown]}")
-            yield combine(row[OTHERS], row[ALIKE], total, together)
+        together = communities[first] == communities[second]
+        unknown = (communities[first] < 0) | (communities[second] < 0) | (together & (counts[:, UNKNOWN] > 0))
+        known = len(first) if not unknown.any() else int(unknown.argmax())
+        yield from combine(counts[:, OTHERS], counts[:, ALIKE], sums[:, 1], together)[:known]
+        if known < len(first):
+            w = _first_unknown(G, communities, int(first[known]), int(second[known]))
+            raise nx.NetworkXAlgorithmError(f"No community information available for Node {G.topology.nodes[w]}")
 
     return _predict(G, ebunch, score)
+
+
+def _first_unknown(G: BackendGraph, communities: Array, u: int, v: int) -> int:
+    """Return the vertex without a community for which NetworkX asks first."""
+    common = set(_row(G, u)) & set(_row(G, v)) - {u, v}
+    return next(w for w in (u, v, *common) if communities[w] < 0)
+
+
+def _or_zero(values: Array, valid: Array) -> list[Any]:
+    """Return the valid values, and the integer 0 for the others."""
+    return [value if is_valid else 0 for value, is_valid in zip(values.tolist(), valid.tolist(), strict=True)]
 
 
 def _row(G: BackendGraph, u: int) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.neighborhoods_cpu import count_triads, measure_holes
+from gpu_pregel.networkx.functions.clustering import triangles_of
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.neighbor_rows import NeighborRows, symmetric_rows
 
@@ -91,32 +92,67 @@ def _form(name: str, mutual: set[tuple[int, int]], single: list[tuple[int, int]]
 
 
 def constraint(G: BackendGraph, nodes: Any = None, weight: Any = None) -> dict[Any, float]:
-    """Return how much each node's neighbours are joined to each other."""
+    """Return how much the neighbours of each node are joined to each other."""
+    vertices = _vertices(G, nodes)
+    if not len(vertices):
+        return {}
     rows, totals, _ = _mutual_rows(G, weight)
     shares, loops = _divided(rows, totals)
-    sums = _measure(rows, shares, shares, by_row=False)
-    sums[totals - 2 * loops == 0] = np.nan
-    return G.by_node(sums)
+    sums = _measure(rows, shares, shares, vertices, by_row=False)
+    # NetworkX has two formulas for nodes without neighbours.
+    empty = totals - 2 * loops == 0 if nodes is None else G.topology.degrees == 0
+    sums[empty[vertices]] = np.nan
+    return dict(zip(G.nodes_at(vertices), sums.tolist(), strict=True))
 
 
 def effective_size(G: BackendGraph, nodes: Any = None, weight: Any = None) -> dict[Any, float]:
-    """Return the number of each node's neighbours less what is redundant in their connections."""
+    """Return the number of neighbours of each node less what is redundant in their connections."""
+    nodes = None if nodes is None else list(nodes)
+    vertices = _vertices(G, nodes)
+    if not len(vertices):
+        return {}
+    if nodes is not None and weight is None and not G.is_directed():
+        return _effective_size_by_edges(G, nodes)
     rows, totals, largest = _mutual_rows(G, weight)
     shares, loops = _divided(rows, totals)
-    # NetworkX 3.6 divides by the maximum of the column, and not of the row as it does for a list of nodes.
-    parts = rows.values / largest[rows.neighbors]
-    sums = np.diff(rows.indptr) - _measure(rows, shares, parts, by_row=True)
-    degrees = np.diff(rows.indptr)
-    sums[degrees - (loops > 0) == 0] = np.nan
-    return G.by_node(sums)
+    degrees, empty = np.diff(rows.indptr), np.diff(rows.indptr) - (loops > 0) == 0
+    if nodes is None:
+        # NetworkX 3.6 divides by the maximum of the column, and not of the row as it does for a list of nodes.
+        parts = rows.values / largest[rows.neighbors]
+    else:
+        parts, _ = _divided(rows, largest)
+        others = G.topology.sources != G.topology.neighbors
+        empty = np.bincount(G.topology.sources[others], minlength=len(G)) == 0
+    sums = degrees[vertices] - _measure(rows, shares, parts, vertices, by_row=True)
+    sums[empty[vertices]] = np.nan
+    return dict(zip(G.nodes_at(vertices), sums.tolist(), strict=True))
+
+
+def _effective_size_by_edges(G: BackendGraph, nodes: list[Any]) -> dict[Any, float]:
+    """Return the number of neighbours less their mean degree among themselves; a self-loop there is an edge."""
+    topology = G.topology
+    vertices, edges = triangles_of(G, nodes)
+    at_loops = topology.sources == topology.neighbors
+    has_loop = np.bincount(topology.sources[at_loops], minlength=len(G))
+    degrees = topology.degrees - has_loop
+    loops = np.bincount(topology.sources, has_loop[topology.neighbors], minlength=len(G)) - has_loop
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sizes = degrees[vertices] - (edges + 2 * loops[vertices]) / degrees[vertices]
+    sizes[degrees[vertices] == 0] = np.nan
+    return dict(zip(G.nodes_at(vertices), sizes.tolist(), strict=True))
+
+
+def _vertices(G: BackendGraph, nodes: Any) -> Array:
+    if nodes is None:
+        if not len(G):
+            raise nx.NetworkXError("Graph has no nodes or edges")
+        return np.arange(len(G))
+    return np.array([G.topology.numbers[u] for u in nodes], np.int64)
 
 
 def _mutual_rows(G: BackendGraph, weight: Any) -> tuple[NeighborRows, Array, Array]:
     """Return the weights between neighbours in both directions, and the sum and maximum of each row."""
-    n = len(G)
-    if n == 0:
-        raise nx.NetworkXError("Graph has no nodes or edges")
-    column = G.edge_values(weight)
+    n, column = len(G), G.edge_values(weight)
     if column is not None and len(column) and column.min() <= 0:
         raise NotImplementedError(f"the edges' {weight!r} are not all positive")
     rows = symmetric_rows(G, column, loops=True)
@@ -138,9 +174,8 @@ def _divided(rows: NeighborRows, divisors: Array) -> tuple[Array, Array]:
     return values, loops
 
 
-def _measure(rows: NeighborRows, shares: Array, weights: Array, *, by_row: bool) -> Array:
-    n = len(rows.indptr) - 1
-    sums = np.empty(n)
-    arguments = (rows.indptr, rows.neighbors, shares, weights, by_row, sums)
-    parallel(measure_holes, n, _CHUNK, *arguments, threads=thread_count(None))
+def _measure(rows: NeighborRows, shares: Array, weights: Array, vertices: Array, *, by_row: bool) -> Array:
+    sums = np.empty(len(vertices))
+    arguments = (rows.indptr, rows.neighbors, shares, weights, by_row, vertices, sums)
+    parallel(measure_holes, len(vertices), _CHUNK, *arguments, threads=thread_count(None))
     return sums

@@ -48,6 +48,7 @@ CASES: dict[str, list[Case]] = {
         _between(),
         _between(normalized=True),
         _between(weight="weight"),
+        Case(lambda graph: ((graph, list(graph) * 25, list(graph)[:9]), {}), graphs=("karate", "directed")),
         call(["absent"], []),
         call([], []),
     ],

@@ -52,6 +52,12 @@ CASES: dict[str, list[Case]] = {
     "hits": [
         Case(tolerance=1e-6, absolute=1e-7, graphs=_CONNECTED),
         Case(lambda graph: ((graph, 0), {}), graphs=("empty", "karate")),
+        Case(
+            lambda graph: ((graph,), {"nstart": {u: 1 + i % 3 for i, u in enumerate(graph)}}),
+            tolerance=1e-6,
+            absolute=1e-7,
+            graphs=_CONNECTED,
+        ),
         Case(graphs=("empty directed", "one node")),
     ],
 }

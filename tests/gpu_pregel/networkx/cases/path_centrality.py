@@ -14,6 +14,13 @@ def _of_some(function_of_nodes: Any, graphs: tuple[str, ...] = (), **options: An
     )
 
 
+def _with_negative_weight(graph: Any) -> Any:
+    """Return the case of which NetworkX raises an error, or finds wrong paths."""
+    for *_, data in list(graph.edges(data=True))[:1]:
+        data["negative"] = -2
+    return (graph,), {"distance": "negative"}
+
+
 CASES: dict[str, list[Case]] = {
     "closeness_centrality": [
         call(),
@@ -22,6 +29,7 @@ CASES: dict[str, list[Case]] = {
         call(distance="cost", wf_improved=False),
         _of_some(lambda nodes: {"u": nodes[-1]}),
         _of_some(lambda nodes: {"u": nodes[-1], "distance": "weight"}),
+        Case(_with_negative_weight, graphs=("path", "karate", "directed")),
         call(u="absent"),
         call(u="absent", distance="weight"),
     ],

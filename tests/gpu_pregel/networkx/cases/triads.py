@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from tests.gpu_pregel.networkx.comparison import Case, call
 
+_HOLES = [
+    call(),
+    call(weight="weight"),
+    call(weight="cost"),
+    call(["absent"]),
+    Case(lambda graph: ((graph, list(graph)[::-2]), {})),
+    Case(lambda graph: ((graph, list(graph)[:7]), {"weight": "weight"})),
+]
+
 CASES: dict[str, list[Case]] = {
     "triadic_census": [call(), Case(lambda graph: ((graph, list(graph)[:2]), {}))],
-    "constraint": [call(), call(weight="weight"), call(weight="cost"), call(["absent"])],
-    "effective_size": [call(), call(weight="weight"), call(weight="cost"), call(["absent"])],
+    "constraint": _HOLES,
+    "effective_size": _HOLES,
 }
