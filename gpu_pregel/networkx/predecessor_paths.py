@@ -38,7 +38,7 @@ def paths_to_each(source: Any, before: dict[Any, list[Any]]) -> Iterator[tuple[A
         elif predecessors and all(other in known for other in predecessors):
             known[node] = [(*path, node) for other in predecessors for path in known[other]]
         else:
-            # The order is another, or edges of weight 0 form a cycle.
+            # A predecessor comes later, or edges of weight 0 form a cycle.
             yield node, list(paths_by_predecessors(source, node, before))
             continue
         yield node, list(map(list, known[node]))

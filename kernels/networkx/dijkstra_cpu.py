@@ -76,8 +76,8 @@ def _search(
 ) -> Any:
     """Search until the target is settled; return how many vertices are, in ``order``.
 
-    The caller has set ``states`` to UNSEEN and ``distances`` to infinity. ``owners`` gets the vertices in the order in which they are found, each
-    time that they are.
+    The caller has set ``states`` to UNSEEN and ``distances`` to infinity. ``owners`` gets the vertices in the order in
+    which they are found, each time that they are.
     """
     size = 0
     ticket = 0

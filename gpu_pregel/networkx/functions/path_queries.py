@@ -193,4 +193,11 @@ def all_pairs_all_shortest_paths(
 ) -> Iterable[tuple[Any, dict[Any, list[list[Any]]]]]:
     """Yield each node, and all shortest paths from it by node."""
     weighted_rows(G, weight)
-    return ((node, dict(_all_paths_from(G, node, weight, method))) for node in G)
+
+    def results() -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
+        for node in G:
+            with collector_paused():
+                paths = dict(_all_paths_from(G, node, weight, method))
+            yield node, paths
+
+    return results()
