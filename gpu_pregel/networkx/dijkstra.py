@@ -57,11 +57,15 @@ class Dijkstra:
             raise ValueError("Contradictory paths found:", "negative weights?")
         self._sources, self.order = numbers, self._order[:count]
 
-    def lengths(self) -> dict[Any, Any]:
-        """Return the distance of each node by distance; that of sources is the integer 0."""
+    def values(self) -> list[Any]:
+        """Return the distances by distance; those of sources are the integer 0."""
         values = self._edges.numbers(self._distances[self.order])
         values[: len(self._sources)] = [0] * len(self._sources)
-        return dict(zip(self._graph.nodes_at(self.order), values, strict=True))
+        return values
+
+    def lengths(self) -> dict[Any, Any]:
+        """Return the distance of each node by distance."""
+        return dict(zip(self._graph.nodes_at(self.order), self.values(), strict=True))
 
     def paths(self) -> dict[Any, list[Any]]:
         """Return a path to each node."""

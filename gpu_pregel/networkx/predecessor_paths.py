@@ -27,3 +27,18 @@ def paths_by_predecessors(source: Any, target: Any, before: dict[Any, list[Any]]
             way.append(node)
             on_way.add(node)
             branches.append(iter(before[node]))
+
+
+def paths_to_each(source: Any, before: dict[Any, list[Any]]) -> Iterator[tuple[Any, list[list[Any]]]]:
+    """Yield each node with lists of predecessors, and all paths to it, from those to its predecessors where known."""
+    known: dict[Any, list[tuple[Any, ...]]] = {}
+    for node, predecessors in before.items():
+        if node == source and not predecessors:
+            known[node] = [(node,)]
+        elif predecessors and all(other in known for other in predecessors):
+            known[node] = [(*path, node) for other in predecessors for path in known[other]]
+        else:
+            # A predecessor comes later, or edges of weight 0 form a cycle.
+            yield node, list(paths_by_predecessors(source, node, before))
+            continue
+        yield node, list(map(list, known[node]))

@@ -76,8 +76,8 @@ def _search(
 ) -> Any:
     """Search until the target is settled; return how many vertices are, in ``order``.
 
-    The caller has set ``states`` to UNSEEN. ``owners`` gets the vertices in the order in which they are found, each
-    time that they are.
+    The caller has set ``states`` to UNSEEN and ``distances`` to infinity. ``owners`` gets the vertices in the order in
+    which they are found, each time that they are.
     """
     size = 0
     ticket = 0
@@ -107,10 +107,9 @@ def _search(
             length = distance + weights[e]
             if length > cutoff:
                 continue
-            if states[v] == SETTLED:
-                if length < distances[v]:
+            if length < distances[v] or (length == np.inf and states[v] == UNSEEN):
+                if states[v] == SETTLED:
                     return CONTRADICTION
-            elif states[v] == UNSEEN or length < distances[v]:
                 states[v] = SEEN
                 distances[v] = length
                 parents[v] = u
@@ -142,6 +141,7 @@ def dijkstra(
     ``keys``, ``tickets`` and ``owners`` have room for all edges and sources. ``target`` is -1 for none.
     """
     states[:] = UNSEEN
+    distances[:] = np.inf
     return _search(
         *(indptr, neighbors, weights, cutoff, target, sources),
         *(keys, tickets, owners, states, distances, parents, order),
@@ -221,6 +221,7 @@ def weighted_figures(work: Any, indptr: Any, neighbors: Any, weights: Any, figur
         for source in range(first, last):
             sources[0] = source
             states[:] = UNSEEN
+            distances[:] = np.inf
             count = _search(
                 *(indptr, neighbors, weights, np.inf, -1, sources),
                 *(keys, tickets, owners, states, distances, parents, order),

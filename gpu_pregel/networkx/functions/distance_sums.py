@@ -137,7 +137,7 @@ def gutman_index(G: BackendGraph, weight: Any = None) -> float:
         search = Dijkstra(G, weighted_rows(G, weight))
         for v in range(len(G)):
             search.run([v])
-            lengths = search.lengths().values()
+            lengths = search.values()
             sums.append(sum(d * length for d, length in zip(degrees[search.order].tolist(), lengths, strict=True)))
     return float(sum(d * total for d, total in zip(degrees.tolist(), sums, strict=True)) / 2)
 

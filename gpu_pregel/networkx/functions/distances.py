@@ -49,7 +49,7 @@ def _of_one(G: BackendGraph, v: int, weight: Any) -> Any:
     by_weight = Dijkstra(G, weighted_rows(G, weight))
     by_weight.run([v])
     _check_reached(G, len(by_weight.order))
-    return max(by_weight.lengths().values())
+    return max(by_weight.values())
 
 
 def _nodes_among(G: BackendGraph, nodes: Any) -> Iterator[Any]:
@@ -168,7 +168,7 @@ def _sums_by_weight(G: BackendGraph, weight: Any) -> list[Any]:
         by_weight.run([v])
         if len(by_weight.order) < len(G):
             raise _disconnected(G)
-        sums.append(sum(by_weight.lengths().values()))
+        sums.append(sum(by_weight.values()))
     return sums
 
 

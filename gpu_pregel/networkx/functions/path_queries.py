@@ -14,7 +14,7 @@ from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import search, tree_paths
-from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors
+from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors, paths_to_each
 from gpu_pregel.networkx.rows import rows, weighted_rows
 
 UNWEIGHTED, DIJKSTRA, BELLMAN_FORD = "unweighted", "dijkstra", "bellman-ford"
@@ -176,9 +176,7 @@ def all_shortest_paths(
 
 
 def _all_paths_from(G: BackendGraph, source: Any, weight: Any, method: str) -> Iterator[tuple[Any, list[list[Any]]]]:
-    before = _all_predecessors(G, source, weight, method)
-    for node in before:
-        yield node, list(paths_by_predecessors(source, node, before))
+    yield from paths_to_each(source, _all_predecessors(G, source, weight, method))
 
 
 def single_source_all_shortest_paths(
@@ -195,4 +193,11 @@ def all_pairs_all_shortest_paths(
 ) -> Iterable[tuple[Any, dict[Any, list[list[Any]]]]]:
     """Yield each node, and all shortest paths from it by node."""
     weighted_rows(G, weight)
-    return ((node, dict(_all_paths_from(G, node, weight, method))) for node in G)
+
+    def results() -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
+        for node in G:
+            with collector_paused():
+                paths = dict(_all_paths_from(G, node, weight, method))
+            yield node, paths
+
+    return results()
