@@ -8,7 +8,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from gpu_pregel.kernels.library.bits_cpu import WORD_BITS
 from gpu_pregel.kernels.networkx.bidirectional_dijkstra_cpu import UNCONNECTED, meet_weighted
+from gpu_pregel.kernels.networkx.bucket_dijkstra_cpu import bucket_dijkstra
 from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, collect_weighted_predecessors, dijkstra
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import chain, node_lists, tree_paths
@@ -30,6 +32,7 @@ class Dijkstra:
         self._states = np.empty(n, np.uint8)
         self._distances, self._parents = np.empty(n), np.empty(n, np.int64)
         self._order = np.empty(n, np.uint32)
+        self._buckets = edges.buckets()
         self._reserve(1)
 
     def _reserve(self, sources: int) -> None:
@@ -52,7 +55,12 @@ class Dijkstra:
         arrays = (self._states, self._distances, self._parents, self._order)
         edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
         numbers = np.array(sources, np.int64)
-        count = dijkstra(*edges, self._cutoff, target, numbers, *self._heap, *arrays)
+        call = (*edges, self._cutoff, target, numbers)
+        if self._buckets:
+            rings, filled = np.empty((2, self._buckets), np.int64), np.empty(self._buckets // WORD_BITS, np.uint64)
+            count = bucket_dijkstra(*call, rings, filled, *self._heap[1:], *arrays)
+        else:
+            count = dijkstra(*call, *self._heap, *arrays)
         if count == CONTRADICTION:
             raise ValueError("Contradictory paths found:", "negative weights?")
         self._sources, self.order = numbers, self._order[:count]

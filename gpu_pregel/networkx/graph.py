@@ -155,5 +155,6 @@ class BackendGraph:
 
     def nodes_at(self, vertices: npt.NDArray[Any]) -> list[Any]:
         """Return the nodes of vertices."""
-        found: list[Any] = self.topology.node_array[vertices].tolist()
+        topology = self.topology
+        found: list[Any] = (vertices if topology.is_numbered else topology.node_array[vertices]).tolist()
         return found

@@ -10,6 +10,8 @@ from gpu_pregel.networkx.graph import BackendGraph
 
 Array = np.ndarray[Any, Any]
 
+_FEWEST_BUCKETS, _MOST_BUCKETS = 64, 4096
+"""Buckets are found by words of a bitmap: up to 64 of them are faster than a heap."""
 _EXACT = 1 << 53
 """Integers up to this size are exact as floats."""
 
@@ -29,6 +31,13 @@ class WeightedRows(NamedTuple):
     weights: Array
     integers: bool
     """Whether distances are integers, which all sums of weights are if all weights are."""
+
+    def buckets(self) -> int:
+        """Return how many buckets a search for small integer weights needs, or 0 if a heap is better."""
+        if not self.integers or len(self.weights) == 0 or self.weights.min() < 0:
+            return 0
+        largest = int(self.weights.max())
+        return max(_FEWEST_BUCKETS, 1 << largest.bit_length()) if largest < _MOST_BUCKETS else 0
 
     def numbers(self, values: Array) -> list[Any]:
         """Return sums of weights as Python numbers."""

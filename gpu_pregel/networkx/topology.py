@@ -82,6 +82,11 @@ class Topology:
         return dict(zip(self.nodes, range(self.n), strict=True))
 
     @cached_property
+    def is_numbered(self) -> bool:
+        """Whether the nodes are the integers from 0, in order."""
+        return set(map(type, self.nodes)) <= {int} and self.nodes == list(range(self.n))
+
+    @cached_property
     def node_array(self) -> Array:
         """object[n]: the nodes, for looking up many."""
         return np.fromiter(self.nodes, object, self.n)

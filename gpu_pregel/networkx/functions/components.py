@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """Yield the components in the order of their first nodes."""
-    yield from _groups(G, components.connected_components(G.engine()).labels)
+    return _groups(G, components.connected_components(G.engine()).labels)
 
 
 def number_connected_components(G: BackendGraph) -> int:
@@ -43,7 +43,7 @@ def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
 
 def weakly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """Yield the weak components in the order of their first nodes."""
-    yield from connected_components(G)
+    return connected_components(G)
 
 
 def number_weakly_connected_components(G: BackendGraph) -> int:
@@ -189,9 +189,4 @@ def _groups(G: BackendGraph, labels: Array) -> Iterator[set[Any]]:
     """Yield the nodes of each label, in the order of their first nodes; a label is the smallest vertex that has it."""
     order = np.argsort(labels, kind="stable")
     ends = np.flatnonzero(np.diff(labels[order])) + 1
-    nodes = G.nodes_at(order)
-    begin = 0
-    for end in [*ends.tolist(), len(nodes)]:
-        if begin < end:
-            yield set(nodes[begin:end])
-        begin = end
+    return sets(G.nodes_at(order), np.append(ends, len(labels)) if len(labels) else ends)
