@@ -6,6 +6,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gpu_pregel.networkx.sizes import NEVER
 from tests.gpu_pregel.networkx.cases import CASES
 from tests.gpu_pregel.networkx.comparison import Case
 
-_SIZES = [2**k for k in range(6, 16)]
+_SIZES = [2**k for k in range(6, 19)]
 """Sizes that are tried: nodes and stored edges."""
 _TRIALS = 5
 _SURE = 3
@@ -34,7 +35,8 @@ def measure_sizes(output: Path | None) -> int:
         if (found := _first_that_runs(name)) is None:
             continue
         report[name] = _measure(name, *found)
-        progress(f"{name}: {_smallest(report[name], 'cached')}, with conversion {_smallest(report[name], 'first')}")
+        shown = (_literal(_smallest(report[name], side)) for side in ("cached", "first"))
+        progress(f"{name}: {', with conversion '.join(shown)}")
     _write({name: (_smallest(rows, "cached"), _smallest(rows, "first")) for name, rows in report.items()})
     write_json(
         output,
@@ -58,6 +60,7 @@ def _measure(name: str, case: Case, make: Callable[[int], nx.Graph]) -> list[dic
     rows: list[dict[str, float]] = []
     for size in _SIZES:
         graph = make(size)
+        graph.__networkx_cache__.clear()
         given = case.arguments(graph)
         assert given is not None
         row = {"size": float(len(graph) + sum(map(len, graph._adj.values())))}
@@ -90,8 +93,10 @@ def _seconds(function: Any, given: tuple[tuple[Any, ...], dict[str, Any]], backe
 def _first_that_runs(name: str) -> tuple[Case, Callable[[int], nx.Graph]] | None:
     """Return the first of the tests' calls, and the first kind of graph, of which the backend computes a result.
 
-    None stands for functions that take no graph.
+    None stands for functions that take no graph, and for those that NetworkX itself does not have.
     """
+    if "networkx" not in FUNCTIONS[name].original().__wrapped__.backends:
+        return None
     for make in (_undirected, _directed, _acyclic, _tree, _bipartite):
         for case in CASES[name]:
             try:
@@ -111,23 +116,28 @@ def _weighted(graph: nx.Graph) -> nx.Graph:
     return graph
 
 
+@cache
 def _undirected(size: int) -> nx.Graph:
     return _weighted(nx.gnm_random_graph(size // 9, size * 4 // 9, seed=1, backend="networkx"))
 
 
+@cache
 def _directed(size: int) -> nx.Graph:
     return _weighted(nx.gnm_random_graph(size // 9, size * 8 // 9, seed=1, directed=True, backend="networkx"))
 
 
+@cache
 def _acyclic(size: int) -> nx.Graph:
     graph = nx.DiGraph((u, v) for u, v in _directed(2 * size).edges if u < v)
     return _weighted(graph)
 
 
+@cache
 def _tree(size: int) -> nx.Graph:
     return _weighted(nx.random_labeled_tree(max(size // 3, 2), seed=1))
 
 
+@cache
 def _bipartite(size: int) -> nx.Graph:
     return nx.bipartite.gnmk_random_graph(size // 18, size // 18, size * 4 // 9, seed=1)
 

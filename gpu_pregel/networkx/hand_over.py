@@ -6,8 +6,6 @@ from typing import Any
 
 from gpu_pregel.networkx.sizes import SIZES
 
-_DEFAULT = (1_000, 4_000)
-
 
 def too_small(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     """Return why NetworkX is expected to be faster at this call, or None."""
@@ -15,7 +13,7 @@ def too_small(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str |
     adjacency = getattr(graph, "_adj", None)
     if adjacency is None:
         return None
-    cached, converting = SIZES.get(name, _DEFAULT)
+    cached, converting = SIZES.get(name, (0, 0))
     limit = cached if _is_converted(graph) else converting
     # Counting edges takes long in a large graph, and is needed in a small one only.
     size = len(adjacency)
