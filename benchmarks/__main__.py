@@ -13,6 +13,7 @@ from benchmarks import (
     cc,
     gpu,
     mixed,
+    networkx,
     programs,
     read,
     roofline,
@@ -40,6 +41,7 @@ SUBCOMMANDS = {
     "simulate": simulate,
     "agents": agents,
     "mixed": mixed,
+    "networkx": networkx,
 }
 
 

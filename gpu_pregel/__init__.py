@@ -16,6 +16,7 @@ They see the names imported below and no others, so an algorithm of the registry
 if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
+    from gpu_pregel import networkx as networkx
     from gpu_pregel.algorithms.betweenness_centrality import BetweennessScores as BetweennessScores
     from gpu_pregel.algorithms.betweenness_centrality import EdgeBetweennessScores as EdgeBetweennessScores
     from gpu_pregel.algorithms.betweenness_centrality import betweenness_centrality as betweenness_centrality
@@ -122,6 +123,7 @@ _HOMES = {
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.host.graphs.generators",
     "kronecker": "gpu_pregel.host.graphs.generators",
+    "networkx": "gpu_pregel",
     "process_edges": "gpu_pregel.host.programs.operators",
     "process_vertices": "gpu_pregel.host.programs.operators",
     "read_graph": "gpu_pregel.io",
@@ -131,7 +133,7 @@ _HOMES = {
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_MODULES = ("agents", "atomics", "errors", "sorted_rows")
+_MODULES = ("agents", "atomics", "errors", "networkx", "sorted_rows")
 """The public names that are modules."""
 
 _FUNCTIONS = {
@@ -152,7 +154,7 @@ if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept missp
 
     def __getattr__(name: str) -> object:
         if name == "__all__":
-            return sorted([*_HOMES, *_algorithms()])
+            return sorted({*_HOMES, *_algorithms()} - {"networkx"})  # import * must not hide NetworkX
         home = _HOMES.get(name) or _algorithms().get(name)
         if home is None:
             raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")

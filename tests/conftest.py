@@ -64,8 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def take_turns(items: list[pytest.Item]) -> None:
     """Run each case on the emulated device or on the stand-in, which runs the same kernels, and skip the other.
 
-    Two thirds of the cases of a long table are skipped on both, also of those that the emulated device does not have;
-    not in a module with ``ALL_CASES``, which chooses them itself.
+    Two thirds of the cases of a long table are skipped on both, also of those that the emulated device does not have.
     """
     cases: dict[str, list[pytest.Item]] = {}
     emulated = set()
@@ -85,8 +84,7 @@ def take_turns(items: list[pytest.Item]) -> None:
             continue
         others: list[pytest.Item | None] = [item for item in variants if item not in on_standin]
         turns = [*others[:1], on_standin[0]]
-        module = variants[0].getparent(pytest.Module)
-        if lengths[name] > LONG_TABLE and not getattr(module and module.obj, "ALL_CASES", False):
+        if lengths[name] > LONG_TABLE:
             turns += [None] * 2 * len(turns)
         chosen = turns[crc32(case.encode()) % len(turns)]
         for item in variants:

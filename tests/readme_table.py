@@ -1,6 +1,6 @@
-"""The table of algorithms in README.md, made from the registry.
+"""The tables of algorithms and of functions of NetworkX in README.md, made from their registries.
 
-``python -m tests.readme_table`` rewrites it, and adds its section if there is none.
+``python -m tests.readme_table`` rewrites them, and adds the section of algorithms if there is none.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ from pathlib import Path
 
 from gpu_pregel.algorithms._entry import Algorithm
 from gpu_pregel.algorithms.registry import ALGORITHMS
+from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.registry import FAMILIES, FUNCTIONS
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- algorithms: python -m tests.readme_table -->\n", "<!-- end of algorithms -->\n"
+BEGIN_FUNCTIONS = "<!-- functions of NetworkX: python -m tests.readme_table -->\n"
+END_FUNCTIONS = "<!-- end of functions -->\n"
 _NEXT = "## Vertex programs\n"
 _SECTION = """## Algorithms
 
@@ -53,13 +57,31 @@ _CONDITIONS = {
 }
 
 
+def functions_table() -> str:
+    """Return the table of NetworkX's functions as Markdown, a row for each family."""
+    rows = [
+        f"| {(family.__doc__ or '').strip().removesuffix('.')} | {', '.join(map(_function, family.FUNCTIONS))} |\n"
+        for family in FAMILIES
+        if family.FUNCTIONS
+    ]
+    return f"| {len(FUNCTIONS)} functions | without `nx.` |\n| --- | --- |\n{''.join(rows)}"
+
+
+def _function(function: Function) -> str:
+    return f"`{function.path.removeprefix('nx.')}`" + (f" ({function.note})" if function.note else "")
+
+
 def rewritten(text: str) -> str:
-    """Return the text of README.md with the present table."""
+    """Return the text of README.md with the present tables."""
     if BEGIN not in text:
         text = text.replace(_NEXT, f"{_SECTION}{BEGIN}{END}\n{_NEXT}", 1)
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    text = f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    if BEGIN_FUNCTIONS not in text:
+        return text
+    before, rest = text.split(BEGIN_FUNCTIONS)
+    return f"{before}{BEGIN_FUNCTIONS}\n{functions_table()}\n{END_FUNCTIONS}{rest.split(END_FUNCTIONS)[1]}"
 
 
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ def collect() -> dict[str, Any]:
     from gpu_pregel.host.devices import usable_devices
     from gpu_pregel.host.devices.memory import available_memory, format_bytes
     from gpu_pregel.host.devices.threads import available_threads
+    from gpu_pregel.networkx import FUNCTIONS
 
     memory = available_memory()
     return {
@@ -87,6 +88,7 @@ def collect() -> dict[str, Any]:
         "python": f"{platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "networkx": sorted(function.path for function in FUNCTIONS.values()),
         "devices": usable_devices(),
         "gpus": _gpus(),
         "threads": available_threads(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -13,6 +12,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_adjacency, read_edge_data
 
 if TYPE_CHECKING:
     import networkx
@@ -110,22 +110,12 @@ def from_networkx(graph: networkx.Graph, *, weight: str | None) -> EdgeList:
     networkx = require("networkx", "Graph.from_networkx")
     if not isinstance(graph, networkx.Graph):
         raise ArgumentTypeError(f"graph must be a NetworkX graph, not {type(graph).__name__}")
-    nodes = list(graph.nodes)
+    nodes, indptr, dst = read_adjacency(graph)
     n = len(nodes)
-    number = dict(zip(nodes, range(n), strict=True))
-    # New tuples of edges would make the garbage collector traverse the dicts of the graph again and again.
-    rows = [row for _, row in graph.adjacency()]
-    src = np.repeat(np.arange(n, dtype=np.uint32), np.fromiter(map(len, rows), np.int64, n))
-    dst = np.fromiter(map(number.__getitem__, chain.from_iterable(rows)), np.uint32, len(src))
-    attributes = chain.from_iterable(row.values() for row in rows)
-    if graph.is_multigraph():
-        parallel = list(attributes)
-        copies = np.fromiter(map(len, parallel), np.int64, len(src))
-        src, dst = np.repeat(src, copies), np.repeat(dst, copies)
-        attributes = chain.from_iterable(edges.values() for edges in parallel)
+    src = np.repeat(np.arange(n, dtype=np.uint32), np.diff(indptr))
     if weight is None:
         return EdgeList(src, dst, None, n, _node_ids(nodes))
-    values = [edge.get(weight) for edge in attributes]
+    values = attribute_values(read_edge_data(graph), weight, None)
 
     def name(e: int) -> str:
         return f"edge ({nodes[src[e]]!r}, {nodes[dst[e]]!r})"

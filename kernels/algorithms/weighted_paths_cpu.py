@@ -18,7 +18,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @always_inline
-def _move_up(heap: Any, place: Any, vertex: Any, distances: Any, ranks: Any) -> None:
+def move_up(heap: Any, place: Any, vertex: Any, distances: Any, ranks: Any) -> None:
     """Put a vertex at a free place of the heap, or above it."""
     while place > 0:
         above = (place - 1) >> 1
@@ -33,7 +33,7 @@ def _move_up(heap: Any, place: Any, vertex: Any, distances: Any, ranks: Any) -> 
 
 
 @always_inline
-def _move_down(heap: Any, size: Any, vertex: Any, distances: Any, ranks: Any) -> None:
+def move_down(heap: Any, size: Any, vertex: Any, distances: Any, ranks: Any) -> None:
     """Put a vertex at the free top of the heap, or below it."""
     place = 0
     while True:
@@ -91,7 +91,7 @@ def _search(
         u = np.int64(heap[0])
         size -= 1
         if size > 0:
-            _move_down(heap, size, np.int64(heap[size]), distances, ranks)
+            move_down(heap, size, np.int64(heap[size]), distances, ranks)
         order[reached] = u
         ranks[u] = reached
         reached += 1
@@ -110,7 +110,7 @@ def _search(
                 if ranks[v] == -1:
                     place = size
                     size += 1
-                _move_up(heap, place, v, distances, ranks)
+                move_up(heap, place, v, distances, ranks)
     return sign * reached
 
 

@@ -12,7 +12,6 @@ import gpu_pregel as gp
 from tests.devices import EXHAUSTIVE, LONG, is_slow, spread
 from tests.programs import Supersteps
 
-ALL_CASES = True
 N = 1_300
 SMALL = [np.bool_, np.int8, np.int16, np.uint8, np.uint16]
 LARGE = [np.uint32, np.int64, np.uint64, np.float64]

@@ -1,0 +1,102 @@
+"""What NetworkX calls: the functions by name, the conversions, and whether a call can and should be run here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import GeneratorType
+from typing import Any
+
+from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.hand_over import too_small
+from gpu_pregel.networkx.registry import FUNCTIONS
+
+
+class Backend:
+    """The object behind the entry point ``networkx.backends``."""
+
+    @staticmethod
+    def convert_from_nx(graph: Any, **options: Any) -> Any:
+        """Convert a NetworkX graph; see ``conversion``."""
+        from gpu_pregel.networkx.conversion import convert_from_nx
+
+        return convert_from_nx(graph, **options)
+
+    @staticmethod
+    def convert_to_nx(value: Any, **options: Any) -> Any:
+        """Convert the graphs of this backend; see ``conversion``."""
+        from gpu_pregel.networkx.conversion import convert_to_nx
+
+        return convert_to_nx(value, **options)
+
+    @staticmethod
+    def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+        """Return True, or why this call is left to NetworkX."""
+        function = FUNCTIONS.get(name)
+        if function is None:
+            return f"gpu_pregel does not implement {name}"
+        if not function.conditions:
+            return True
+        try:
+            bound = _signature(function).bind(*args, **kwargs)
+        except TypeError as error:
+            return str(error)
+        bound.apply_defaults()
+        for condition in function.conditions:
+            if (reason := condition(bound.arguments)) is not None:
+                return reason
+        return True
+
+    @staticmethod
+    def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+        """Return True, or why NetworkX is expected to be faster."""
+        return too_small(name, args, kwargs) or True
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name in FUNCTIONS:
+            return _load_when_called(FUNCTIONS[name])
+        raise AttributeError(f"gpu_pregel does not implement {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *FUNCTIONS]
+
+
+@cache
+def _load_when_called(function: Function) -> Callable[..., Any]:
+    """Return a function that imports its module, and with it Numba, when it is called; NetworkX only asks for it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function.implementation()(*args, **kwargs)
+        return _begun(result) if isinstance(result, GeneratorType) else result
+
+    return call
+
+
+def _begun(items: Iterator[Any]) -> Iterator[Any]:
+    """Compute the first item of a generator now: NetworkX takes a call back only before it has returned."""
+    try:
+        first = next(items)
+    except StopIteration:
+        return iter(())
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return _items((), error)
+    return _items((first,), items)
+
+
+def _items(begin: tuple[Any, ...], then: Iterator[Any] | Exception) -> Iterator[Any]:
+    """Yield the first items, then the others, or raise an error."""
+    yield from begin
+    if isinstance(then, Exception):
+        raise then
+    yield from then
+
+
+@cache
+def _signature(function: Function) -> inspect.Signature:
+    return inspect.signature(function.original())
+
+
+backend = Backend()

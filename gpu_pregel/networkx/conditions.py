@@ -1,0 +1,134 @@
+"""What a call must fulfil so that this backend runs it. Importing this module imports neither NumPy nor NetworkX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+from gpu_pregel.networkx.function import Condition
+
+
+def attribute_names(*arguments: str) -> Condition:
+    """Require that each of these arguments is the name of an attribute, or None; functions of edges are refused."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        callables = (name for name in arguments if callable(values[name]))
+        return next((f"{name} is a function" for name in callables), None)
+
+    return reason
+
+
+def numbers(*arguments: str) -> Condition:
+    """Require that each of these arguments is a number, or None."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        others = (name for name in arguments if values[name] is not None and not isinstance(values[name], Real))
+        return next((f"{name} is not a number" for name in others), None)
+
+    return reason
+
+
+def simple(graph: str = "G") -> Condition:
+    """Require a graph without parallel edges."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        return f"{graph} is a multigraph" if values[graph].is_multigraph() else None
+
+    return reason
+
+
+def node_or_none(argument: str, graph: str = "G") -> Condition:
+    """Require that an argument is a node, or None."""
+
+    def reason(given: Mapping[str, Any]) -> str | None:
+        node = given[argument]
+        return None if node is None or node in given[graph] else f"{argument} is not in the graph"
+
+    return reason
+
+
+def one_of(argument: str, *values: Any) -> Condition:
+    """Require that an argument has one of these values."""
+
+    def reason(given: Mapping[str, Any]) -> str | None:
+        return None if given[argument] in values else f"{argument} is {given[argument]!r}"
+
+    return reason
+
+
+def simple_if_given(argument: str, graph: str = "G") -> Condition:
+    """Require a graph without parallel edges unless this argument is None."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        refused = values[argument] is not None and values[graph].is_multigraph()
+        return f"{graph} is a multigraph and {argument} is given" if refused else None
+
+    return reason
+
+
+def undirected(graph: str = "G") -> Condition:
+    """Require an undirected graph."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        return f"{graph} is directed" if values[graph].is_directed() else None
+
+    return reason
+
+
+def unset(*arguments: str) -> Condition:
+    """Require that each of these arguments is None."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        return next((f"{name} is given" for name in arguments if values[name] is not None), None)
+
+    return reason
+
+
+def all_nodes(argument: str, graph: str = "G") -> Condition:
+    """Require that this argument is None or has all nodes, each once."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        nodes = values[argument]
+        if nodes is None:
+            return None
+        try:
+            complete = len(nodes) == len(values[graph]) == len(set(nodes)) and all(u in values[graph] for u in nodes)
+        except TypeError:
+            complete = False
+        return None if complete else f"{argument} does not have all nodes, each once"
+
+    return reason
+
+
+def sortable_nodes(graph: str = "G") -> Condition:
+    """Require nodes that can be compared with one another: NetworkX sorts some of them."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        try:
+            sorted(values[graph])
+        except TypeError as error:
+            return str(error)
+        return None
+
+    return reason
+
+
+def numbers_of_all_nodes(argument: str, graph: str = "G") -> Condition:
+    """Require that this argument is None or a mapping whose keys are the nodes."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        given = values[argument]
+        complete = given is None or (isinstance(given, Mapping) and set(given) == set(values[graph]))
+        return None if complete else f"{argument} does not have a number for each node"
+
+    return reason
+
+
+def false(*arguments: str) -> Condition:
+    """Require that each of these arguments is False."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        return next((f"{name} is set" for name in arguments if values[name]), None)
+
+    return reason

@@ -1,0 +1,149 @@
+"""Dijkstra's algorithm in NetworkX's order, and its results as NetworkX returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from gpu_pregel.kernels.library.bits_cpu import WORD_BITS
+from gpu_pregel.kernels.networkx.bidirectional_dijkstra_cpu import UNCONNECTED, meet_weighted
+from gpu_pregel.kernels.networkx.bucket_dijkstra_cpu import bucket_dijkstra
+from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, collect_weighted_predecessors, dijkstra
+from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import chain, node_lists, tree_paths
+from gpu_pregel.networkx.rows import WeightedRows, weighted_rows
+
+Array = np.ndarray[Any, Any]
+
+NONE = -1
+"""No target."""
+
+
+class Dijkstra:
+    """Searches on one graph, which reuse their arrays; the latest one's results are read from them."""
+
+    def __init__(self, graph: BackendGraph, edges: WeightedRows, cutoff: float | None = None) -> None:
+        n = len(graph)
+        self._graph, self._edges = graph, edges
+        self._cutoff = np.inf if cutoff is None else float(cutoff)
+        self._states = np.empty(n, np.uint8)
+        self._distances, self._parents = np.empty(n), np.empty(n, np.int64)
+        self._order = np.empty(n, np.uint32)
+        self._buckets = edges.buckets()
+        self._reserve(1)
+
+    def _reserve(self, sources: int) -> None:
+        """Make room in the heap for all edges and so many sources."""
+        capacity = len(self._edges.neighbors) + sources
+        self._heap = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.uint32)
+
+    def run(self, sources: Sequence[int], target: int = NONE) -> None:
+        """Search from vertices until a target is reached, or everywhere.
+
+        Raises
+        ------
+        ValueError
+            Weights are negative, and NetworkX's search contradicts itself.
+        """
+        if len(sources) > 1:
+            if len(self._edges.weights) and self._edges.weights.min() < 0:
+                raise NotImplementedError("an edge's weight is negative in a search from several nodes")
+            self._reserve(len(sources))
+        arrays = (self._states, self._distances, self._parents, self._order)
+        edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
+        numbers = np.array(sources, np.int64)
+        call = (*edges, self._cutoff, target, numbers)
+        if self._buckets:
+            rings, filled = np.empty((2, self._buckets), np.int64), np.empty(self._buckets // WORD_BITS, np.uint64)
+            count = bucket_dijkstra(*call, rings, filled, *self._heap[1:], *arrays)
+        else:
+            count = dijkstra(*call, *self._heap, *arrays)
+        if count == CONTRADICTION:
+            raise ValueError("Contradictory paths found:", "negative weights?")
+        self._sources, self.order = numbers, self._order[:count]
+
+    def values(self) -> list[Any]:
+        """Return the distances by distance; those of sources are the integer 0."""
+        values = self._edges.numbers(self._distances[self.order])
+        values[: len(self._sources)] = [0] * len(self._sources)
+        return values
+
+    def lengths(self) -> dict[Any, Any]:
+        """Return the distance of each node by distance."""
+        return dict(zip(self._graph.nodes_at(self.order), self.values(), strict=True))
+
+    def paths(self) -> dict[Any, list[Any]]:
+        """Return a path to each node."""
+        return tree_paths(self._graph, self.order, self._parents, len(self._sources))
+
+    def reached(self, vertex: int) -> bool:
+        """Return whether the search settled a vertex, which was its target."""
+        return vertex != NONE and int(self.order[-1]) == vertex
+
+    def length_to(self, vertex: int) -> Any:
+        """Return the distance of a vertex that is not a source."""
+        return self._edges.number(self._distances[vertex])
+
+    def path_to(self, vertex: int) -> list[Any]:
+        """Return the path to a vertex."""
+        nodes = self._graph.topology.nodes
+        return [nodes[v] for v in reversed(chain(self._parents, vertex))]
+
+    def roots(self) -> Array:
+        """Return the source nearest to each vertex that is reached; int64[n]."""
+        roots = np.arange(len(self._parents))
+        children = self.order[self._parents[self.order] >= 0]
+        roots[children] = self._parents[children]
+        for _ in range(len(roots).bit_length()):
+            roots = roots[roots]
+        return roots
+
+    def predecessors(self) -> dict[Any, list[Any]]:
+        """Return all predecessors of each node on shortest paths from the only source."""
+        edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
+        found = np.empty(len(self.order), np.uint32)
+        starts, members = np.zeros(len(self._graph) + 1, np.int64), np.empty(len(self._edges.neighbors), np.uint32)
+        known = (self.order, self._states, self._distances)
+        collect_weighted_predecessors(*edges, self._cutoff, *known, found, starts, members)
+        return node_lists(self._graph, found, starts, members[: starts[-1]])
+
+
+def lengths_from(graph: BackendGraph, edges: WeightedRows, source: int, cutoff: float | None = None) -> dict[Any, Any]:
+    """Return the distances of one search."""
+    search = Dijkstra(graph, edges, cutoff)
+    search.run([source])
+    return search.lengths()
+
+
+def paths_from(
+    graph: BackendGraph, edges: WeightedRows, sources: Sequence[int], cutoff: float | None = None
+) -> dict[Any, list[Any]]:
+    """Return the paths of one search."""
+    search = Dijkstra(graph, edges, cutoff)
+    search.run(sources)
+    return search.paths()
+
+
+def weighted_path_between(graph: BackendGraph, source: Any, target: Any, weight: Any) -> tuple[Any, list[Any]]:
+    """Return the length and the nodes of the path that NetworkX's search from both ends finds."""
+    for node, role in ((source, "Source"), (target, "Target")):
+        if node not in graph:
+            raise nx.NodeNotFound(f"{role} {node} is not in G")
+    if source == target:
+        return 0, [source]
+    edges, in_edges = weighted_rows(graph, weight), weighted_rows(graph, weight, reverse=True)
+    shape = (2, len(graph))
+    states, distances, parents = np.zeros(shape, np.uint8), np.empty(shape), np.empty(shape, np.int64)
+    numbers = graph.topology.numbers
+    ends = (numbers[source], numbers[target])
+    meeting, length = meet_weighted(tuple(edges[:3]), tuple(in_edges[:3]), *ends, states, distances, parents)
+    if meeting == CONTRADICTION:
+        raise ValueError("Contradictory paths found: negative weights?")
+    if meeting == UNCONNECTED:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    nodes = graph.topology.nodes
+    vertices = [*reversed(chain(parents[0], meeting)), *chain(parents[1], meeting)[1:]]
+    return edges.number(length), [nodes[v] for v in vertices]

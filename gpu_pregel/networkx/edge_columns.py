@@ -1,0 +1,38 @@
+"""Attributes of edges as arrays of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_EXACT = 1 << 53
+"""Integers up to this size are exact as floats."""
+
+
+def edge_column(name: Any, values: Sequence[Any]) -> Array:
+    """Return an attribute of all stored edges as int64 or float64.
+
+    Raises
+    ------
+    NotImplementedError
+        A value is missing, no number or NaN, or they differ in type, on which the type of NetworkX's results depends.
+    """
+    kinds = set(map(type, values))
+    if len(kinds) > 1:
+        names = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise NotImplementedError(f"the edges' {name!r} are of different types: {names}")
+    kind = next(iter(kinds), int)
+    if issubclass(kind, (int, np.integer)) and kind is not bool:
+        if values and not (min(values) >= -_EXACT and max(values) <= _EXACT):
+            raise NotImplementedError(f"an edge's {name!r} is larger than 2^53")
+        return np.fromiter(values, np.int64, len(values))
+    if issubclass(kind, float):
+        column = np.fromiter(values, np.float64, len(values))
+        if np.isnan(column).any():
+            raise NotImplementedError(f"an edge's {name!r} is NaN")
+        return column
+    raise NotImplementedError(f"the edges' {name!r} are of type {kind.__name__}")

@@ -1,0 +1,17 @@
+"""Degrees of neighbours, reciprocity and rich clubs."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.conditions import attribute_names, false, simple
+from gpu_pregel.networkx.function import Function
+
+_BY_NAME = (attribute_names("weight"),)
+
+FUNCTIONS = (
+    Function("average_neighbor_degree", "assortativity", conditions=_BY_NAME),
+    Function("average_degree_connectivity", "assortativity", conditions=_BY_NAME),
+    Function("overall_reciprocity", "assortativity", conditions=(simple(),)),
+    Function("reciprocity", "assortativity", conditions=(simple(),)),
+    Function("rich_club_coefficient", "assortativity", conditions=(false("normalized"),), note="with normalized=False"),
+    Function("s_metric", "assortativity"),
+)

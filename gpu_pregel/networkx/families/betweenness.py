@@ -1,0 +1,24 @@
+"""Centralities by the number of shortest paths through nodes and edges."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.conditions import attribute_names, simple, sortable_nodes
+from gpu_pregel.networkx.function import Function
+
+_BY_NAME = (attribute_names("weight"),)
+_POSITIVE, _SIMPLE = "with weights above 0", "without parallel edges, with weights above 0"
+
+FUNCTIONS = (
+    Function("betweenness_centrality", "betweenness", conditions=_BY_NAME, note=_POSITIVE),
+    Function("edge_betweenness_centrality", "betweenness", conditions=(*_BY_NAME, simple()), note=_SIMPLE),
+    Function("betweenness_centrality_subset", "betweenness", conditions=_BY_NAME, note=_POSITIVE),
+    Function("edge_betweenness_centrality_subset", "betweenness", conditions=(*_BY_NAME, simple()), note=_SIMPLE),
+    Function("percolation_centrality", "betweenness", conditions=_BY_NAME, note=_POSITIVE),
+    Function(
+        "newman_betweenness_centrality",
+        "betweenness",
+        public="load_centrality",
+        conditions=(*_BY_NAME, sortable_nodes()),
+        note=_POSITIVE,
+    ),
+)

@@ -1,0 +1,18 @@
+"""Cores, shells and trusses."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.conditions import numbers_of_all_nodes
+from gpu_pregel.networkx.function import Function
+
+_GIVEN = (numbers_of_all_nodes("core_number"),)
+
+FUNCTIONS = (
+    Function("core_number", "cores"),
+    Function("k_core", "cores", conditions=_GIVEN),
+    Function("k_shell", "cores", conditions=_GIVEN),
+    Function("k_crust", "cores", conditions=_GIVEN),
+    Function("k_corona", "cores", conditions=_GIVEN),
+    Function("k_truss", "cores"),
+    Function("onion_layers", "cores"),
+)

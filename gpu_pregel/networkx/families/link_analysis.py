@@ -1,0 +1,12 @@
+"""PageRank and HITS."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.conditions import all_nodes, attribute_names
+from gpu_pregel.networkx.function import Function
+
+FUNCTIONS = (
+    Function("pagerank", "link_analysis", conditions=(attribute_names("weight"),)),
+    Function("google_matrix", "link_analysis", conditions=(attribute_names("weight"), all_nodes("nodelist"))),
+    Function("hits", "link_analysis"),
+)

@@ -1,0 +1,38 @@
+"""Matrices and lists of edges from graphs, and graphs from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpu_pregel.networkx.conditions import attribute_names, unset
+from gpu_pregel.networkx.function import Function
+
+
+def _plain_lists(values: Mapping[str, Any]) -> str | None:
+    """Require lists of nodes, not a node of the graph or an iterator."""
+    plain = (list, tuple, set, frozenset, dict, range, type(None))
+    names = ("nodelist", "row_order", "column_order")
+    return next((f"{name} is no collection" for name in names if not isinstance(values.get(name), plain)), None)
+
+
+def _sums(values: Mapping[str, Any]) -> str | None:
+    if values["multigraph_weight"] is not sum and values["G"].is_multigraph():
+        return "multigraph_weight is not sum"
+    structured = isinstance(values["dtype"], list) or getattr(values["dtype"], "names", None)
+    return "dtype is structured" if structured else None
+
+
+_PLAIN = (_plain_lists, attribute_names("weight"))
+
+FUNCTIONS = (
+    Function("to_scipy_sparse_array", "matrices", conditions=_PLAIN),
+    Function("to_numpy_array", "matrices", conditions=(*_PLAIN, _sums)),
+    Function("adjacency_matrix", "matrices", conditions=_PLAIN),
+    Function("laplacian_matrix", "matrices", conditions=_PLAIN),
+    Function("normalized_laplacian_matrix", "matrices", conditions=_PLAIN),
+    Function("modularity_matrix", "matrices", conditions=_PLAIN),
+    Function("directed_modularity_matrix", "matrices", conditions=_PLAIN),
+    Function("incidence_matrix", "matrices", conditions=(*_PLAIN, unset("edgelist"))),
+    Function("biadjacency_matrix", "matrices", "bipartite", conditions=_PLAIN),
+)

@@ -1,0 +1,21 @@
+"""Shortest paths by the number of edges."""
+
+from __future__ import annotations
+
+from gpu_pregel.networkx.conditions import numbers
+from gpu_pregel.networkx.function import Function
+
+_WITH_CUTOFF = (
+    "all_pairs_shortest_path",
+    "all_pairs_shortest_path_length",
+    "predecessor",
+    "single_source_shortest_path",
+    "single_source_shortest_path_length",
+    "single_target_shortest_path",
+    "single_target_shortest_path_length",
+)
+
+FUNCTIONS = (
+    Function("bidirectional_shortest_path", "shortest_paths"),
+    *(Function(name, "shortest_paths", conditions=(numbers("cutoff"),)) for name in _WITH_CUTOFF),
+)

@@ -1,0 +1,1 @@
+"""Implementations of functions of NetworkX, a module for each family."""

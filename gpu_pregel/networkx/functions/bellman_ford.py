@@ -1,0 +1,169 @@
+"""Shortest paths by weights that may be negative: the Bellman-Ford algorithm, and negative cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from gpu_pregel.kernels.networkx.bellman_ford_cpu import NO_CYCLE
+from gpu_pregel.networkx.bellman_ford import BellmanFord, has_negative_loop
+from gpu_pregel.networkx.dijkstra import Dijkstra
+from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.rows import WeightedRows, weighted_rows
+
+
+def _search(G: BackendGraph, source: Any, weight: Any, edges: WeightedRows | None = None) -> BellmanFord:
+    """Search from a node; raise an error if there is a negative cycle."""
+    if source not in G:
+        raise nx.NodeNotFound(f"Source {source} not in G")
+    search = BellmanFord(edges or weighted_rows(G, weight), [G.topology.numbers[source]])
+    search.check()
+    return search
+
+
+def single_source_bellman_ford(
+    G: BackendGraph, source: Any, target: Any = None, weight: Any = "weight"
+) -> tuple[Any, Any]:
+    """Return distances and paths from a node, to all nodes or to one."""
+    if source == target:
+        if source not in G:
+            raise nx.NodeNotFound(f"Node {source} is not found in the graph")
+        return 0, [source]
+    search = _search(G, source, weight)
+    if target is None:
+        return search.lengths(G), search.paths(G)
+    end = G.topology.numbers.get(target)
+    if end is None or not search.reached(end):
+        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources")
+    return search.length_to(end), search.path_to(G, end)
+
+
+def single_source_bellman_ford_path(G: BackendGraph, source: Any, weight: Any = "weight") -> dict[Any, list[Any]]:
+    """Return a path from a node to each node."""
+    paths: dict[Any, list[Any]] = single_source_bellman_ford(G, source, None, weight)[1]
+    return paths
+
+
+def single_source_bellman_ford_path_length(G: BackendGraph, source: Any, weight: Any = "weight") -> dict[Any, Any]:
+    """Return the distance of each node from one."""
+    return _search(G, source, weight).lengths(G)
+
+
+def bellman_ford_path(G: BackendGraph, source: Any, target: Any, weight: Any = "weight") -> list[Any]:
+    """Return a path between two nodes."""
+    path: list[Any] = single_source_bellman_ford(G, source, target, weight)[1]
+    return path
+
+
+def bellman_ford_path_length(G: BackendGraph, source: Any, target: Any, weight: Any = "weight") -> Any:
+    """Return the distance between two nodes."""
+    if source == target:
+        if source not in G:
+            raise nx.NodeNotFound(f"Node {source} not found in graph")
+        return 0
+    search = _search(G, source, weight)
+    end = G.topology.numbers.get(target)
+    if end is None or not search.reached(end):
+        raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
+    return search.length_to(end)
+
+
+def bellman_ford_predecessor_and_distance(
+    G: BackendGraph, source: Any, target: Any = None, weight: Any = "weight", heuristic: bool = False
+) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
+    """Return all predecessors of each node on shortest paths, and its distance."""
+    del target  # NetworkX searches everywhere, too
+    if source not in G:
+        raise nx.NodeNotFound(f"Node {source} is not found in the graph")
+    edges = weighted_rows(G, weight)
+    if has_negative_loop(edges):
+        raise nx.NetworkXUnbounded("Negative cycle detected.")
+    if len(G) == 1:
+        return {source: []}, {source: 0}
+    search = BellmanFord(edges, [G.topology.numbers[source]], heuristic=bool(heuristic))
+    search.check()
+    return search.predecessors(G), search.lengths(G)
+
+
+def _from_each(G: BackendGraph, weight: Any, result: Callable[[BellmanFord], Any]) -> Iterable[tuple[Any, Any]]:
+    edges = weighted_rows(G, weight)
+
+    def results() -> Iterator[tuple[Any, Any]]:
+        for node in G:
+            yield node, result(_search(G, node, weight, edges))
+
+    return results()
+
+
+def all_pairs_bellman_ford_path_length(G: BackendGraph, weight: Any = "weight") -> Iterable[tuple[Any, dict[Any, Any]]]:
+    """Yield each node and the distances from it."""
+    return _from_each(G, weight, lambda search: search.lengths(G))
+
+
+def all_pairs_bellman_ford_path(G: BackendGraph, weight: Any = "weight") -> Iterable[tuple[Any, dict[Any, list[Any]]]]:
+    """Yield each node and a path from it to each node."""
+    return _from_each(G, weight, lambda search: search.paths(G))
+
+
+def negative_edge_cycle(G: BackendGraph, weight: Any = "weight", heuristic: bool = True) -> bool:
+    """Tell whether there is a cycle of negative length."""
+    edges = weighted_rows(G, weight)
+    n, m = len(G), len(edges.neighbors)
+    if m == 0:
+        return False
+    # A new node has edges of weight 1 to all nodes; in an undirected graph they are the last of their rows, too.
+    everyone = np.arange(n, dtype=np.uint32)
+    indptr, neighbors, weights = edges.indptr, edges.neighbors, edges.weights
+    if not G.is_directed():
+        neighbors, weights = np.insert(neighbors, indptr[1:], np.uint32(n)), np.insert(weights, indptr[1:], 1.0)
+        indptr = indptr + np.arange(n + 1)
+        m += n
+    extended = WeightedRows(
+        np.append(indptr, m + n), np.append(neighbors, everyone), np.append(weights, np.ones(n)), edges.integers
+    )
+    if has_negative_loop(extended):
+        return True
+    return BellmanFord(extended, [n], heuristic=bool(heuristic)).cycle != NO_CYCLE
+
+
+def find_negative_cycle(G: BackendGraph, source: Any, weight: Any = "weight") -> list[Any]:
+    """Return the nodes of a negative cycle that can be reached from a node, the first one twice."""
+    if source not in G:
+        raise nx.NodeNotFound(f"Source {source} not in G")
+    search = BellmanFord(weighted_rows(G, weight), [G.topology.numbers[source]])
+    if search.cycle == NO_CYCLE:
+        raise nx.NetworkXError("No negative cycles detected.")
+    start = G.topology.nodes[search.cycle]
+    lists = search.predecessors(G)
+    # A depth-first search backwards along the lists, each from its end, returns to where it began.
+    way, open_lists, seen = [start], [list(lists[start])], {start}
+    while way:
+        before = open_lists[-1]
+        if start in before:
+            return [start, *reversed(way)]
+        if not before:
+            way.pop()
+            open_lists.pop()
+        elif (node := before.pop()) not in seen:
+            way.append(node)
+            open_lists.append(list(lists[node]))
+            seen.add(node)
+    raise NotImplementedError("the search has lost the negative cycle that it noticed")
+
+
+def johnson(G: BackendGraph, weight: Any = "weight") -> dict[Any, dict[Any, list[Any]]]:
+    """Return a path from each node to each node."""
+    edges = weighted_rows(G, weight)
+    search = BellmanFord(edges, range(len(G)))
+    search.check()
+    ends = np.repeat(search.distances, np.diff(edges.indptr))
+    changed = edges._replace(weights=edges.weights + ends - search.distances[edges.neighbors])
+    paths = {}
+    each = Dijkstra(G, changed)
+    for v, node in enumerate(G):
+        each.run([v])
+        paths[node] = each.paths()
+    return paths

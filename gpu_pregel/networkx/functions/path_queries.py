@@ -1,0 +1,203 @@
+"""Shortest paths with or without weights, by the method that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import networkx as nx
+
+from gpu_pregel.networkx.all_pairs import all_figures, check_connected, has_negative_weight
+from gpu_pregel.networkx.bellman_ford import BellmanFord
+from gpu_pregel.networkx.dijkstra import lengths_from, paths_from, weighted_path_between
+from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted_paths
+from gpu_pregel.networkx.garbage import collector_paused
+from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import search, tree_paths
+from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors, paths_to_each
+from gpu_pregel.networkx.rows import rows, weighted_rows
+
+UNWEIGHTED, DIJKSTRA, BELLMAN_FORD = "unweighted", "dijkstra", "bellman-ford"
+
+
+def _method(weight: Any, method: str) -> str:
+    """Return the method, which decides only if there are weights."""
+    if method not in (DIJKSTRA, BELLMAN_FORD):
+        raise ValueError(f"method not supported: {method}")
+    return UNWEIGHTED if weight is None else method
+
+
+def has_path(G: BackendGraph, source: Any, target: Any) -> bool:
+    """Tell whether there is a path between two nodes."""
+    try:
+        shortest_path(G, source, target)
+    except nx.NetworkXNoPath:
+        return False
+    return True
+
+
+def shortest_path(
+    G: BackendGraph, source: Any = None, target: Any = None, weight: Any = None, method: str = "dijkstra"
+) -> Any:
+    """Return a path, those from a source or to a target by node, or an iterator over nodes and their paths."""
+    method = _method(weight, method)
+    if source is None and target is None:
+        if method == UNWEIGHTED:
+            return shortest_paths.all_pairs_shortest_path(G)
+        if method == DIJKSTRA:
+            return weighted_paths.all_pairs_dijkstra_path(G, weight=weight)
+        return bellman_ford.all_pairs_bellman_ford_path(G, weight=weight)
+    if source is None:
+        return _paths_to(G, target, weight, method)
+    if target is None:
+        if method == UNWEIGHTED:
+            return shortest_paths.single_source_shortest_path(G, source)
+        if method == DIJKSTRA:
+            return weighted_paths.single_source_dijkstra_path(G, source, weight=weight)
+        return bellman_ford.single_source_bellman_ford_path(G, source, weight=weight)
+    if method == UNWEIGHTED:
+        return shortest_paths.bidirectional_shortest_path(G, source, target)
+    if method == DIJKSTRA:
+        return weighted_path_between(G, source, target, weight)[1]
+    return bellman_ford.bellman_ford_path(G, source, target, weight)
+
+
+def _target_number(G: BackendGraph, target: Any, message: str) -> int:
+    """Return the vertex of a target from which paths are followed backwards."""
+    if target not in G:
+        raise nx.NodeNotFound(message)
+    return G.topology.numbers[target]
+
+
+def _paths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[Any, list[Any]]:
+    """Return a path from each node to a target, by searches of the reversed graph."""
+    if method == UNWEIGHTED:
+        end = _target_number(G, target, f"Source {target} not in G")
+        found = search(rows(G, reverse=True), end, None)
+        return tree_paths(G, found.order, found.parents, reverse=True)
+    edges = weighted_rows(G, weight, reverse=True)
+    if method == DIJKSTRA:
+        end = _target_number(G, target, f"Node {target} not found in graph")
+        paths = paths_from(G, edges, [end])
+    else:
+        end = _target_number(G, target, f"Source {target} not in G")
+        found_by_weight = BellmanFord(edges, [end])
+        found_by_weight.check()
+        paths = found_by_weight.paths(G)
+    with collector_paused():
+        return {node: path[::-1] for node, path in paths.items()}
+
+
+def shortest_path_length(
+    G: BackendGraph, source: Any = None, target: Any = None, weight: Any = None, method: str = "dijkstra"
+) -> Any:
+    """Return a distance, those from a source or to a target by node, or an iterator over all nodes and theirs."""
+    method = _method(weight, method)
+    if source is None and target is None:
+        if method == UNWEIGHTED:
+            return shortest_paths.all_pairs_shortest_path_length(G)
+        if method == DIJKSTRA:
+            return weighted_paths.all_pairs_dijkstra_path_length(G, weight=weight)
+        return bellman_ford.all_pairs_bellman_ford_path_length(G, weight=weight)
+    if source is None:
+        return _lengths_to(G, target, weight, method)
+    if target is None:
+        if method == UNWEIGHTED:
+            return shortest_paths.single_source_shortest_path_length(G, source)
+        if method == DIJKSTRA:
+            return weighted_paths.single_source_dijkstra_path_length(G, source, weight=weight)
+        return bellman_ford.single_source_bellman_ford_path_length(G, source, weight=weight)
+    if method == UNWEIGHTED:
+        return len(shortest_paths.bidirectional_shortest_path(G, source, target)) - 1
+    if method == DIJKSTRA:
+        return weighted_paths.dijkstra_path_length(G, source, target, weight)
+    return bellman_ford.bellman_ford_path_length(G, source, target, weight)
+
+
+def _lengths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[Any, Any]:
+    """Return the distance from each node to a target, by searches of the reversed graph."""
+    if method == UNWEIGHTED:
+        end = _target_number(G, target, f"Source {target} is not in G")
+        found = search(rows(G, reverse=True), end, None)
+        return dict(zip(G.nodes_at(found.order), found.depths[found.order].tolist(), strict=True))
+    edges = weighted_rows(G, weight, reverse=True)
+    if method == DIJKSTRA:
+        return lengths_from(G, edges, _target_number(G, target, f"Node {target} not found in graph"))
+    found_by_weight = BellmanFord(edges, [_target_number(G, target, f"Source {target} not in G")])
+    found_by_weight.check()
+    return found_by_weight.lengths(G)
+
+
+def average_shortest_path_length(G: BackendGraph, weight: Any = None, method: str | None = None) -> float:
+    """Return the mean distance of all ordered pairs of nodes."""
+    if method is None:
+        method = UNWEIGHTED if weight is None else DIJKSTRA
+    if method not in (UNWEIGHTED, DIJKSTRA, BELLMAN_FORD, "floyd-warshall", "floyd-warshall-numpy"):
+        raise ValueError(f"method not supported: {method}")
+    n = len(G)
+    if n == 0:
+        raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
+    if n == 1:
+        return 0
+    check_connected(G)
+    total: Any
+    if method == UNWEIGHTED:
+        total = sum(all_figures(G).distances)
+    elif method == BELLMAN_FORD and has_negative_weight(G, weight):
+        lengths = bellman_ford.all_pairs_bellman_ford_path_length(G, weight)
+        total = sum(sum(distances.values()) for _, distances in lengths)
+    elif method != DIJKSTRA and has_negative_weight(G, weight):
+        raise NotImplementedError("an edge's weight is negative")
+    else:
+        figures = all_figures(G, weight)
+        figures.check()
+        total = sum(figures.distances)
+    return float(total / (n * (n - 1)))
+
+
+def _all_predecessors(G: BackendGraph, source: Any, weight: Any, method: str) -> dict[Any, list[Any]]:
+    """Return the predecessors of each node on shortest paths from a source."""
+    method = UNWEIGHTED if weight is None else method
+    if method == UNWEIGHTED:
+        lists: dict[Any, list[Any]] = shortest_paths.predecessor(G, source)
+        return lists
+    if method == DIJKSTRA:
+        return weighted_paths.dijkstra_predecessor_and_distance(G, source, weight=weight)[0]
+    if method == BELLMAN_FORD:
+        return bellman_ford.bellman_ford_predecessor_and_distance(G, source, weight=weight)[0]
+    raise ValueError(f"method not supported: {method}")
+
+
+def all_shortest_paths(
+    G: BackendGraph, source: Any, target: Any, weight: Any = None, method: str = "dijkstra"
+) -> Iterable[list[Any]]:
+    """Yield all shortest paths between two nodes."""
+    return paths_by_predecessors(source, target, _all_predecessors(G, source, weight, method))
+
+
+def _all_paths_from(G: BackendGraph, source: Any, weight: Any, method: str) -> Iterator[tuple[Any, list[list[Any]]]]:
+    yield from paths_to_each(source, _all_predecessors(G, source, weight, method))
+
+
+def single_source_all_shortest_paths(
+    G: BackendGraph, source: Any, weight: Any = None, method: str = "dijkstra"
+) -> Iterable[tuple[Any, list[list[Any]]]]:
+    """Yield each node that can be reached from a source, and all shortest paths to it."""
+    # Weights that are refused must be so before the iteration begins.
+    weighted_rows(G, weight)
+    return _all_paths_from(G, source, weight, method)
+
+
+def all_pairs_all_shortest_paths(
+    G: BackendGraph, weight: Any = None, method: str = "dijkstra"
+) -> Iterable[tuple[Any, dict[Any, list[list[Any]]]]]:
+    """Yield each node, and all shortest paths from it by node."""
+    weighted_rows(G, weight)
+
+    def results() -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
+        for node in G:
+            with collector_paused():
+                paths = dict(_all_paths_from(G, node, weight, method))
+            yield node, paths
+
+    return results()

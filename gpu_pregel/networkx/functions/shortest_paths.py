@@ -1,0 +1,100 @@
+"""Shortest paths by the number of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.hop_searches import path_between, predecessor_lists, search, tree_paths
+from gpu_pregel.networkx.rows import Rows, rows
+
+Array = np.ndarray[Any, Any]
+
+
+def _require(G: BackendGraph, node: Any, role: str) -> int:
+    """Return the vertex of a node that must be in the graph."""
+    if node not in G:
+        raise nx.NodeNotFound(f"{role} {node} is not in G")
+    return G.topology.numbers[node]
+
+
+def _lengths(G: BackendGraph, edges: Rows, source: int, cutoff: float | None) -> dict[Any, int]:
+    found = search(edges, source, cutoff)
+    return dict(zip(G.nodes_at(found.order), found.depths[found.order].tolist(), strict=True))
+
+
+def single_source_shortest_path_length(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
+    """Return the hops to each node within the cutoff, in the order in which they are found."""
+    return _lengths(G, rows(G), _require(G, source, "Source"), cutoff)
+
+
+def single_target_shortest_path_length(G: BackendGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
+    """Return the hops from each node within the cutoff, in the order in which they are found."""
+    return _lengths(G, rows(G, reverse=True), _require(G, target, "Target"), cutoff)
+
+
+def all_pairs_shortest_path_length(
+    G: BackendGraph, cutoff: float | None = None
+) -> Iterator[tuple[Any, dict[Any, int]]]:
+    """Yield each node and the hops from it to each node."""
+    edges = rows(G)
+    for v, node in enumerate(G):
+        yield node, _lengths(G, edges, v, cutoff)
+
+
+def single_source_shortest_path(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
+    """Return a path to each node within the cutoff, in the order in which they are found."""
+    if source not in G:
+        raise nx.NodeNotFound(f"Source {source} not in G")
+    found = search(rows(G), G.topology.numbers[source], cutoff)
+    return tree_paths(G, found.order, found.parents)
+
+
+def single_target_shortest_path(G: BackendGraph, target: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
+    """Return a path from each node within the cutoff, in the order in which they are found."""
+    if target not in G:
+        raise nx.NodeNotFound(f"Target {target} not in G")
+    found = search(rows(G, reverse=True), G.topology.numbers[target], cutoff)
+    return tree_paths(G, found.order, found.parents, reverse=True)
+
+
+def all_pairs_shortest_path(G: BackendGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    """Yield each node and a path from it to each node."""
+    edges = rows(G)
+    for v, node in enumerate(G):
+        found = search(edges, v, cutoff)
+        yield node, tree_paths(G, found.order, found.parents)
+
+
+def bidirectional_shortest_path(G: BackendGraph, source: Any, target: Any) -> list[Any]:
+    """Return the path that searches from both ends find."""
+    _require(G, source, "Source")
+    _require(G, target, "Target")
+    return path_between(G, source, target)
+
+
+def predecessor(
+    G: BackendGraph,
+    source: Any,
+    target: Any = None,
+    cutoff: float | None = None,
+    return_seen: bool | None = None,
+) -> Any:
+    """Return all predecessors of each node on shortest paths, and with ``return_seen`` the hops to it."""
+    if source not in G:
+        raise nx.NodeNotFound(f"Source {source} not in G")
+    edges = rows(G)
+    # The first level is searched whatever the cutoff is.
+    limit = max(float(cutoff), 1.0) if cutoff else np.inf
+    found = search(edges, G.topology.numbers[source], limit)
+    hops = dict(zip(G.nodes_at(found.order), found.depths[found.order].tolist(), strict=True))
+    if target is not None and target not in hops:
+        return ([], -1) if return_seen else []
+    lists = predecessor_lists(G, edges, found, limit)
+    if target is not None:
+        return (lists[target], hops[target]) if return_seen else lists[target]
+    return (lists, hops) if return_seen else lists

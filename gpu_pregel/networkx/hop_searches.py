@@ -1,0 +1,92 @@
+"""Breadth-first searches in NetworkX's order, and the paths of the trees that searches find."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from gpu_pregel.kernels.networkx.paths_cpu import collect_predecessors, meet
+from gpu_pregel.kernels.networkx.searches_cpu import breadth_first
+from gpu_pregel.networkx.garbage import collector_paused
+from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.rows import Rows, rows
+
+Array = np.ndarray[Any, Any]
+
+
+class Found(NamedTuple):
+    """The vertices that a search has found: uint32[k] in that order, and int64[n], uint32[n] of all vertices."""
+
+    order: Array
+    depths: Array
+    parents: Array
+
+
+def search(edges: Rows, source: int, cutoff: float | None) -> Found:
+    """Search from a vertex along edges; none is followed from vertices ``cutoff`` steps away."""
+    n = len(edges.indptr) - 1
+    order, depths, parents = np.empty(n, np.uint32), np.full(n, -1, np.int64), np.empty(n, np.uint32)
+    order[0], depths[source] = source, 0
+    limit = np.inf if cutoff is None else float(cutoff)
+    count = breadth_first(edges.indptr, edges.neighbors, limit, 1, order, depths, parents)
+    return Found(order[:count], depths, parents)
+
+
+def tree_paths(
+    graph: BackendGraph, order: Array, parents: Array, roots: int = 1, *, reverse: bool = False
+) -> dict[Any, Any]:
+    """Return the path to each vertex of ``order``, whose first ones are roots; reversed, from it to its root."""
+    places = np.empty(len(graph), np.int64)
+    places[order] = np.arange(len(order))
+    parent_places = places[parents[order[roots:]]].tolist()
+    nodes = graph.nodes_at(order)
+    steps = zip(nodes[roots:], parent_places, strict=True)
+    with collector_paused():
+        paths = [[node] for node in nodes[:roots]]
+        for node, place in steps:
+            paths.append([node, *paths[place]] if reverse else [*paths[place], node])
+        return dict(zip(nodes, paths, strict=True))
+
+
+def chain(links: Array, vertex: int) -> list[int]:
+    """Follow links from a vertex until one is negative."""
+    found = []
+    while vertex >= 0:
+        found.append(vertex)
+        vertex = int(links[vertex])
+    return found
+
+
+def path_between(graph: BackendGraph, source: Any, target: Any) -> list[Any]:
+    """Return the path that NetworkX's search from both ends finds."""
+    if source == target:
+        return [target]
+    n = len(graph)
+    ends = [graph.topology.numbers[source], graph.topology.numbers[target]]
+    fringes = np.empty((2, n), np.uint32)
+    fringes[:, 0] = ends
+    parents, children = np.full(n, n), np.full(n, n)
+    parents[ends[0]] = children[ends[1]] = -1
+    found = int(meet(*rows(graph), *rows(graph, reverse=True), fringes, parents, children))
+    if found == n:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    nodes = graph.topology.nodes
+    return [nodes[v] for v in [*reversed(chain(parents, found)), *chain(children, found)[1:]]]
+
+
+def predecessor_lists(graph: BackendGraph, edges: Rows, found: Found, cutoff: float) -> dict[Any, Any]:
+    """Return the predecessors of each vertex on shortest paths, as lists of nodes in the order of the search."""
+    starts, predecessors = np.zeros(len(graph) + 1, np.int64), np.empty(len(edges.neighbors), np.uint32)
+    collect_predecessors(edges.indptr, edges.neighbors, cutoff, found.order, found.depths, starts, predecessors)
+    return node_lists(graph, found.order, starts, predecessors[: starts[-1]])
+
+
+def node_lists(graph: BackendGraph, order: Array, starts: Array, members: Array) -> dict[Any, Any]:
+    """Return the rows of vertices as lists of nodes, by the nodes of ``order``."""
+    begins, ends = starts[order].tolist(), starts[order.astype(np.int64) + 1].tolist()
+    with collector_paused():
+        nodes = graph.nodes_at(members)
+        lists = [nodes[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        return dict(zip(graph.nodes_at(order), lists, strict=True))

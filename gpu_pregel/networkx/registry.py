@@ -1,0 +1,99 @@
+"""The functions of NetworkX that this backend implements.
+
+NetworkX reads it when it is imported: this imports neither NumPy nor any function.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_pregel.networkx.families import (
+    assortativity,
+    bellman_ford,
+    betweenness,
+    biconnected,
+    bipartite,
+    centrality,
+    clustering,
+    coloring,
+    communities,
+    components,
+    cores,
+    cuts,
+    cycles,
+    dags,
+    dense_paths,
+    distance_sums,
+    distances,
+    eulerian,
+    generators,
+    link_analysis,
+    link_prediction,
+    matching,
+    matrices,
+    mixing,
+    path_centrality,
+    path_queries,
+    shortest_paths,
+    spanning_trees,
+    traversal,
+    trees,
+    triads,
+    trophic,
+    weighted_paths,
+)
+from gpu_pregel.networkx.function import Function
+
+FAMILIES = (
+    assortativity,
+    betweenness,
+    biconnected,
+    bellman_ford,
+    bipartite,
+    centrality,
+    clustering,
+    coloring,
+    communities,
+    components,
+    cores,
+    cuts,
+    cycles,
+    dags,
+    dense_paths,
+    distance_sums,
+    distances,
+    eulerian,
+    generators,
+    link_analysis,
+    link_prediction,
+    matching,
+    matrices,
+    mixing,
+    path_centrality,
+    path_queries,
+    shortest_paths,
+    spanning_trees,
+    traversal,
+    triads,
+    trees,
+    trophic,
+    weighted_paths,
+)
+
+FUNCTIONS: dict[str, Function] = {function.name: function for family in FAMILIES for function in family.FUNCTIONS}
+"""Each function by the name under which NetworkX dispatches it."""
+
+
+def backend_info() -> dict[str, Any]:
+    """Return what NetworkX asks of a backend when it is imported."""
+    return {
+        "backend_name": "gpu_pregel",
+        "project": "gpu_pregel",
+        "package": "gpu_pregel",
+        "url": "https://github.com/gpu-pregel/gpu_pregel",
+        "short_summary": "Compiled kernels on all processors, and on a GPU where there is one.",
+        "functions": {
+            function.name: {"additional_docs": function.note} if function.note else {}
+            for function in FUNCTIONS.values()
+        },
+    }

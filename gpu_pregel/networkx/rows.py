@@ -1,0 +1,96 @@
+"""The rows of a graph without parallel edges, as kernels read them: NetworkX's searches see each neighbour once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_pregel.networkx.graph import BackendGraph
+
+Array = np.ndarray[Any, Any]
+
+_FEWEST_BUCKETS, _MOST_BUCKETS = 64, 4096
+"""Buckets are found by words of a bitmap: up to 64 of them are faster than a heap."""
+_EXACT = 1 << 53
+"""Integers up to this size are exact as floats."""
+
+
+class Rows(NamedTuple):
+    """The neighbours of each vertex in the order of NetworkX's dicts: int64[n + 1] and uint32[m]."""
+
+    indptr: Array
+    neighbors: Array
+
+
+class WeightedRows(NamedTuple):
+    """The neighbours of each vertex, and the smallest weight of the edges to each as float64[m]."""
+
+    indptr: Array
+    neighbors: Array
+    weights: Array
+    integers: bool
+    """Whether distances are integers, which all sums of weights are if all weights are."""
+
+    def buckets(self) -> int:
+        """Return how many buckets a search for small integer weights needs, or 0 if a heap is better."""
+        if not self.integers or len(self.weights) == 0 or self.weights.min() < 0:
+            return 0
+        largest = int(self.weights.max())
+        return max(_FEWEST_BUCKETS, 1 << largest.bit_length()) if largest < _MOST_BUCKETS else 0
+
+    def numbers(self, values: Array) -> list[Any]:
+        """Return sums of weights as Python numbers."""
+        numbers: list[Any] = (values.astype(np.int64) if self.integers else values).tolist()
+        return numbers
+
+    def number(self, value: float) -> Any:
+        """Return a sum of weights as a Python number."""
+        return int(value) if self.integers else float(value)
+
+
+def rows(graph: BackendGraph, *, reverse: bool = False) -> Rows:
+    """Return the out-edges of each vertex, or the in-edges."""
+    topology = graph.topology
+    indptr, neighbors = topology.predecessors if reverse else (topology.indptr, topology.neighbors)
+    if graph.is_multigraph():
+        first, indptr = _first_copies(indptr, neighbors)
+        neighbors = neighbors[first]
+    return Rows(indptr, neighbors)
+
+
+def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) -> WeightedRows:
+    """Return the edges of each vertex with an attribute as weights, 1 if ``weight`` is None.
+
+    Raises
+    ------
+    NotImplementedError
+        A path's length may be an integer that is not exact as a float.
+    """
+    topology = graph.topology
+    column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight)
+    assert column is not None
+    integers = column.dtype.kind == "i"
+    if integers and len(column) and max(int(column.max()), -int(column.min())) * topology.n >= _EXACT:
+        raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
+    weights = column.astype(np.float64)
+    indptr, neighbors = topology.indptr, topology.neighbors
+    if reverse and graph.is_directed():
+        indptr, neighbors = topology.predecessors
+        weights = weights[topology.predecessor_edges]
+    if graph.is_multigraph():
+        first, indptr = _first_copies(indptr, neighbors)
+        neighbors = neighbors[first]
+        if len(weights):
+            weights = np.minimum.reduceat(weights, np.flatnonzero(first))
+    return WeightedRows(indptr, neighbors, weights, integers)
+
+
+def _first_copies(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
+    """Return which edges are the first of parallel ones, which are next to one another, and the rows of these."""
+    first = np.ones(len(neighbors), bool)
+    first[1:] = neighbors[1:] != neighbors[:-1]
+    first[indptr[:-1][np.diff(indptr) > 0]] = True
+    before = np.zeros(len(neighbors) + 1, np.int64)
+    np.cumsum(first, out=before[1:])
+    return first, before[indptr]

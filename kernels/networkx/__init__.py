@@ -1,0 +1,1 @@
+"""Kernels that compute what NetworkX does in the order of its dicts, for the backend."""

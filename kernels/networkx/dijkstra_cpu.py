@@ -1,0 +1,237 @@
+"""Dijkstra's algorithm as NetworkX runs it: of equal distances, the one that was found first is settled first.
+
+Rows are in the order of NetworkX's dicts and without parallel edges. The heap holds a pair of a distance and a ticket,
+which numbers the entries in the order in which they are pushed; ``owners`` has the vertex of each ticket.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+UNSEEN, SEEN, SETTLED = 0, 1, 2
+CONTRADICTION = -1
+"""Returned where a settled vertex has a shorter path, by an edge of negative weight."""
+
+
+@inline
+def push(keys: Any, tickets: Any, size: Any, key: Any, ticket: Any) -> None:
+    """Add an entry to the heap, which had ``size``."""
+    place = size
+    while place > 0:
+        above = (place - 1) >> 1
+        # A new ticket is larger than all others.
+        if keys[above] <= key:
+            break
+        keys[place] = keys[above]
+        tickets[place] = tickets[above]
+        place = above
+    keys[place] = key
+    tickets[place] = ticket
+
+
+@inline
+def pop(keys: Any, tickets: Any, size: Any) -> None:
+    """Drop the first entry of the heap; its new size is ``size``."""
+    key = keys[size]
+    ticket = tickets[size]
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        other = below + 1
+        if other < size and (
+            keys[other] < keys[below] or (keys[other] == keys[below] and tickets[other] < tickets[below])
+        ):
+            below = other
+        if key < keys[below] or (key == keys[below] and ticket < tickets[below]):
+            break
+        keys[place] = keys[below]
+        tickets[place] = tickets[below]
+        place = below
+    keys[place] = key
+    tickets[place] = ticket
+
+
+@inline
+def _search(
+    indptr: Any,
+    neighbors: Any,
+    weights: Any,
+    cutoff: Any,
+    target: Any,
+    sources: Any,
+    keys: Any,
+    tickets: Any,
+    owners: Any,
+    states: Any,
+    distances: Any,
+    parents: Any,
+    order: Any,
+) -> Any:
+    """Search until the target is settled; return how many vertices are, in ``order``.
+
+    The caller has set ``states`` to UNSEEN and ``distances`` to infinity. ``owners`` gets the vertices in the order in
+    which they are found, each time that they are.
+    """
+    size = 0
+    ticket = 0
+    count = 0
+    for source in sources:
+        distances[source] = 0.0
+        parents[source] = -1
+        states[source] = SEEN
+        owners[ticket] = source
+        push(keys, tickets, size, 0.0, ticket)
+        size += 1
+        ticket += 1
+    while size > 0:
+        distance = keys[0]
+        u = owners[tickets[0]]
+        size -= 1
+        pop(keys, tickets, size)
+        if states[u] == SETTLED:
+            continue
+        states[u] = SETTLED
+        order[count] = u
+        count += 1
+        if u == target:
+            break
+        for e in range(indptr[u], indptr[u + 1]):
+            v = neighbors[e]
+            length = distance + weights[e]
+            if length > cutoff:
+                continue
+            if length < distances[v] or (length == np.inf and states[v] == UNSEEN):
+                if states[v] == SETTLED:
+                    return CONTRADICTION
+                states[v] = SEEN
+                distances[v] = length
+                parents[v] = u
+                owners[ticket] = v
+                push(keys, tickets, size, length, ticket)
+                size += 1
+                ticket += 1
+    return count
+
+
+@jit
+def dijkstra(
+    indptr: Any,
+    neighbors: Any,
+    weights: Any,
+    cutoff: Any,
+    target: Any,
+    sources: Any,
+    keys: Any,
+    tickets: Any,
+    owners: Any,
+    states: Any,
+    distances: Any,
+    parents: Any,
+    order: Any,
+) -> Any:
+    """Search from several vertices; return how many are settled, or CONTRADICTION.
+
+    ``keys``, ``tickets`` and ``owners`` have room for all edges and sources. ``target`` is -1 for none.
+    """
+    states[:] = UNSEEN
+    distances[:] = np.inf
+    return _search(
+        *(indptr, neighbors, weights, cutoff, target, sources),
+        *(keys, tickets, owners, states, distances, parents, order),
+    )
+
+
+@jit
+def collect_weighted_predecessors(
+    indptr: Any,
+    neighbors: Any,
+    weights: Any,
+    cutoff: Any,
+    order: Any,
+    states: Any,
+    distances: Any,
+    found: Any,
+    starts: Any,
+    predecessors: Any,
+) -> None:
+    """List all predecessors on shortest paths, in the order in which NetworkX finds them.
+
+    ``found``, uint32, gets the vertices in the order in which they are seen first. ``starts``, int64[n + 1] of zeros,
+    and ``predecessors``, uint32[m], get a row for each vertex of the graph.
+    """
+    source = order[0]
+    states[:] = UNSEEN
+    states[source] = SEEN
+    found[0] = source
+    count = 1
+    for writing in range(2):
+        for u in order:
+            for e in range(indptr[u], indptr[u + 1]):
+                v = neighbors[e]
+                length = distances[u] + weights[e]
+                if length > cutoff:
+                    continue
+                if states[v] == UNSEEN:
+                    states[v] = SEEN
+                    found[count] = v
+                    count += 1
+                # A shorter path empties the list, so that only edges of the shortest ones remain.
+                if length == distances[v]:
+                    if writing:
+                        predecessors[starts[v]] = u
+                    starts[v] += 1
+        if not writing:
+            total = 0
+            for v in range(len(starts)):
+                number = starts[v]
+                starts[v] = total
+                total += number
+    for v in range(len(starts) - 1, 0, -1):
+        starts[v] = starts[v - 1]
+    starts[0] = 0
+
+
+@jit
+def weighted_figures(work: Any, indptr: Any, neighbors: Any, weights: Any, figures: Any) -> None:
+    """Search from each vertex; a work item is one of them.
+
+    ``figures``, float64[n, 5], gets the number of vertices reached, or CONTRADICTION; the sums of their distances, of
+    the squares and of the inverses of those that are not 0; and the largest distance.
+    """
+    n = len(indptr) - 1
+    m = len(neighbors)
+    first, last = claim(work)
+    if first < last:
+        keys = np.empty(m + 1, np.float64)
+        tickets = np.empty(m + 1, np.int64)
+        owners = np.empty(m + 1, np.uint32)
+        states = np.empty(n, np.uint8)
+        distances = np.empty(n, np.float64)
+        parents = np.empty(n, np.int64)
+        order = np.empty(n, np.uint32)
+        sources = np.empty(1, np.int64)
+    while first < last:
+        for source in range(first, last):
+            sources[0] = source
+            states[:] = UNSEEN
+            distances[:] = np.inf
+            count = _search(
+                *(indptr, neighbors, weights, np.inf, -1, sources),
+                *(keys, tickets, owners, states, distances, parents, order),
+            )
+            figures[source, 0] = count
+            for i in range(count):
+                distance = distances[order[i]]
+                figures[source, 1] += distance
+                figures[source, 2] += distance * distance
+                if distance != 0.0:
+                    figures[source, 3] += 1.0 / distance
+                figures[source, 4] = max(figures[source, 4], distance)
+        first, last = claim(work)

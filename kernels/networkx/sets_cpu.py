@@ -1,0 +1,112 @@
+"""Matchings, independent sets and dominating sets, found one vertex after another on one thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.networkx.heaps_cpu import pop, push
+from gpu_pregel.kernels.networkx.random_cpu import next_below
+
+
+@jit
+def match_in_order(indptr: Any, neighbors: Any, mates: Any) -> None:
+    """Match each vertex with its first free neighbour of a larger number; ``mates`` is -1 where there is none."""
+    for u in range(len(mates)):
+        for e in range(indptr[u], indptr[u + 1]):
+            if mates[u] >= 0:
+                break
+            v = neighbors[e]
+            if v > u and mates[v] < 0:
+                mates[u] = v
+                mates[v] = u
+
+
+@inline
+def _change(tree: Any, place: Any, by: Any) -> None:
+    """Change the number of items at a place of a Fenwick tree."""
+    place += 1
+    while place < len(tree):
+        tree[place] += by
+        place += place & -place
+
+
+@inline
+def _find(tree: Any, rank: Any) -> Any:
+    """Return the place of the item with this rank in a Fenwick tree."""
+    place = 0
+    step = 1
+    while 2 * step < len(tree):
+        step *= 2
+    while step > 0:
+        if place + step < len(tree) and tree[place + step] <= rank:
+            place += step
+            rank -= tree[place]
+        step //= 2
+    return place
+
+
+@jit
+def draw_independent(
+    indptr: Any, neighbors: Any, order: Any, places: Any, tree: Any, limit: Any, state: Any, chosen: Any, gone: Any
+) -> Any:
+    """Draw vertices that are not adjacent until none is left, or more than ``limit`` are gone.
+
+    ``order`` lists the vertices that can be drawn, and ``places`` has the place of each there, or -1. Return how many
+    there are in ``chosen``, and in ``gone``: those and their neighbours.
+    """
+    tree[:] = 0
+    for place in range(len(order)):
+        _change(tree, place, 1)
+    taken = 0
+    removed = 0
+    while removed < len(order) and removed <= limit:
+        u = order[_find(tree, next_below(state, len(order) - removed))]
+        chosen[taken] = u
+        taken += 1
+        for e in range(indptr[u] - 1, indptr[u + 1]):
+            # The vertex itself goes first.
+            v = u if e < indptr[u] else np.int64(neighbors[e])
+            if places[v] >= 0:
+                _change(tree, places[v], -1)
+                places[v] = -1
+                gone[removed] = v
+                removed += 1
+    return taken, removed
+
+
+@jit
+def dominate_connected(
+    indptr: Any, neighbors: Any, first: Any, left: Any, unseen: Any, chosen: Any, keys: Any, tickets: Any, items: Any
+) -> Any:
+    """Choose a connected dominating set, by the number of neighbours that are not seen; return its size.
+
+    ``left`` is that number for each vertex, and ``unseen`` says which are not seen.
+    """
+    count = 0
+    ticket = 1
+    remaining = len(unseen) - 1
+    size = push(keys, tickets, items, 0, -left[first] * 1.0, 0, first)
+    unseen[first] = False
+    for e in range(indptr[first], indptr[first + 1]):
+        left[neighbors[e]] -= 1
+    while remaining > 0:
+        size = pop(keys, tickets, items, size)
+        u = items[size]
+        if -keys[size] > left[u]:
+            size = push(keys, tickets, items, size, -left[u] * 1.0, tickets[size], u)
+            continue
+        for e in range(indptr[u], indptr[u + 1]):
+            v = neighbors[e]
+            if unseen[v]:
+                unseen[v] = False
+                remaining -= 1
+                for f in range(indptr[v], indptr[v + 1]):
+                    left[neighbors[f]] -= 1
+                size = push(keys, tickets, items, size, -left[v] * 1.0, ticket, v)
+                ticket += 1
+        chosen[count] = u
+        count += 1
+    return count

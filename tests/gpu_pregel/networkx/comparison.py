@@ -1,0 +1,107 @@
+"""Compares a call of the backend with the same call of NetworkX: values, types, order, errors and their messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesView
+from dataclasses import dataclass, field
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import scipy.sparse
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments of a call."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments with which one function is called on many graphs.
+
+    ``arguments(graph)`` returns the positional and the keyword arguments, or None where they make no sense. ``ordered``
+    says whether lists of results are compared in order, ``tolerance`` is the relative error of floats, and ``check``
+    compares two results that may differ, as of heuristics: it raises AssertionError. ``graphs`` names the graphs, all
+    by default.
+    """
+
+    arguments: Callable[[nx.Graph], Arguments | None] = lambda graph: ((graph,), {})
+    tolerance: float = 1e-9
+    absolute: float = 1e-12
+    ordered: bool = True
+    check: Callable[[nx.Graph, Any, Any], None] | None = None
+    graphs: Sequence[str] = field(default=())
+
+
+def call(*extra: Any, graphs: Sequence[str] = (), **options: Any) -> Case:
+    """Return the case that passes the graph, then these arguments."""
+    return Case(lambda graph: ((graph, *extra), options), graphs=graphs)
+
+
+def outcome(function: Any, arguments: Arguments, backend: str) -> Any:
+    """Return the result of a call, an iterator as a list; or the exception that it raises."""
+    args, kwargs = arguments
+    try:
+        result = function(*args, **kwargs, backend=backend)
+        return _Iterated(list(result)) if isinstance(result, Iterator) else result
+    except Exception as error:
+        return error
+
+
+class _Iterated(list[Any]):
+    """What an iterator yields."""
+
+
+def assert_same(ours: Any, theirs: Any, case: Case, place: str = "result") -> None:
+    """Raise AssertionError that names the place if two results differ."""
+    if isinstance(theirs, Exception):
+        assert isinstance(ours, Exception), f"{place}: {ours!r:.200} instead of {theirs!r}"
+        assert type(ours) is type(theirs), f"{place}: {ours!r} instead of {theirs!r}"
+        messages = {str(theirs), repr(str(theirs).strip("'").removeprefix("Key ").removesuffix(" not found"))}
+        assert str(ours) in messages, f"{place}: {ours} instead of {theirs}"
+        return
+    if isinstance(ours, Exception):
+        raise AssertionError(f"{place}: {ours!r} instead of {theirs!r:.200}") from ours
+    if isinstance(theirs, nx.Graph):
+        _assert_same_graph(ours, theirs, case, place)
+    elif isinstance(theirs, np.ndarray) or scipy.sparse.issparse(theirs):
+        assert type(ours) is type(theirs), place
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), place
+        dense = [part.toarray() if scipy.sparse.issparse(part) else part for part in (ours, theirs)]
+        np.testing.assert_allclose(dense[0], dense[1], rtol=case.tolerance, atol=case.absolute)
+    else:
+        assert type(ours) is type(theirs), f"{place}: {type(ours).__name__} instead of {type(theirs).__name__}"
+        _assert_same_value(ours, theirs, case, place)
+
+
+def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
+    if isinstance(theirs, float):
+        both_nan = math.isnan(ours) and math.isnan(theirs)
+        close = math.isclose(ours, theirs, rel_tol=case.tolerance, abs_tol=case.absolute)
+        assert both_nan or close, f"{place}: {ours} instead of {theirs}"
+    elif isinstance(theirs, Mapping):
+        assert list(ours) == list(theirs), f"{place}: keys {list(ours)!r:.300} instead of {list(theirs)!r:.300}"
+        for key in theirs:
+            assert_same(ours[key], theirs[key], case, f"{place}[{key!r}]")
+    elif isinstance(theirs, Set):
+        assert ours == theirs, f"{place}: {ours!r:.300} instead of {theirs!r:.300}"
+    elif isinstance(theirs, ValuesView):
+        assert_same(list(ours), list(theirs), case, place)
+    elif isinstance(theirs, (list, tuple)):
+        assert len(ours) == len(theirs), f"{place}: {len(ours)} items instead of {len(theirs)}: {ours!r:.300}"
+        if not case.ordered:
+            ours, theirs = (sorted(items, key=repr) for items in (ours, theirs))
+        for i, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+            assert_same(left, right, case, f"{place}[{i}]")
+    else:
+        assert ours == theirs, f"{place}: {ours!r:.200} instead of {theirs!r:.200}"
+
+
+def _assert_same_graph(ours: nx.Graph, theirs: nx.Graph, case: Case, place: str) -> None:
+    """Graphs are the same if nodes, neighbours and attributes are, in the same order."""
+    assert type(ours) is type(theirs), f"{place}: {type(ours).__name__} instead of {type(theirs).__name__}"
+    assert_same(dict(ours.graph), dict(theirs.graph), case, f"{place}.graph")
+    assert_same(dict(ours.nodes(data=True)), dict(theirs.nodes(data=True)), case, f"{place}.nodes")
+    for name in ("_adj", "_pred") if theirs.is_directed() else ("_adj",):
+        left, right = ({u: dict(row) for u, row in getattr(graph, name).items()} for graph in (ours, theirs))
+        assert_same(left, right, case, f"{place}.{name}")

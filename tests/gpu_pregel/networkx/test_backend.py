@@ -1,0 +1,249 @@
+"""How NetworkX finds the backend and calls it: conversions, their cache, refusals and small graphs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.networkx.backend import backend
+from gpu_pregel.networkx.sizes import SIZES
+from tests.gpu_pregel.networkx.graphs import GRAPHS
+
+pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved to cache")
+
+
+def kept(graph: nx.Graph) -> dict[Any, Any]:
+    """Return the conversions that NetworkX keeps with a graph."""
+    found: dict[Any, Any] = graph.__networkx_cache__.get("backends", {}).get("gpu_pregel", {})
+    return found
+
+
+def loaded_after(program: str) -> list[str]:
+    names = ("numpy", "numba", "gpu_pregel.networkx.graph", "gpu_pregel.networkx.functions")
+    program = f"import sys\n{program}\nprint([name for name in {names} if name in sys.modules])"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    return [name for name in names if repr(name) in shown]
+
+
+def test_importing_networkx_loads_the_list_of_functions_only() -> None:
+    assert loaded_after("import networkx as nx\nassert 'gpu_pregel' in nx.utils.backends.backend_info") == []
+
+
+def test_small_graphs_are_handed_over_before_anything_is_loaded() -> None:
+    program = """import networkx as nx
+nx.config.backend_priority = ["gpu_pregel"]
+assert nx.number_connected_components(nx.path_graph(5)) == 1"""
+    assert loaded_after(program) == []
+
+
+@pytest.fixture
+def priority(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Send every call to the backend that it takes; give the names of the functions that computed."""
+    called: list[str] = []
+    find = type(backend).__getattr__
+
+    def record(self: Any, name: str) -> Callable[..., Any]:
+        function = find(self, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            called.append(name)
+            return function(*args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(type(backend), "__getattr__", record)
+    before = nx.config.backend_priority.algos
+    nx.config.backend_priority.algos = ["gpu_pregel"]
+    yield called
+    nx.config.backend_priority.algos = before
+
+
+def test_the_size_decides_who_computes(priority: list[str]) -> None:
+    cached, converting = SIZES.get("number_connected_components", (1_000, 4_000))
+    assert cached < converting
+    between, large = (
+        nx.path_graph((cached + converting) // 6, backend="networkx"),
+        nx.path_graph(converting, backend="networkx"),
+    )
+    assert nx.number_connected_components(between) == nx.number_connected_components(large) == 1
+    assert priority == ["number_connected_components"]
+    nx.number_connected_components(between, backend="gpu_pregel")
+    nx.number_connected_components(between)
+    assert len(priority) == 3
+
+
+def test_a_conversion_is_kept_until_the_graph_changes() -> None:
+    graph = nx.path_graph(4)
+    assert nx.number_connected_components(graph, backend="gpu_pregel") == 1
+    first = next(iter(kept(graph).values()))
+    assert nx.number_connected_components(graph, backend="gpu_pregel") == 1
+    assert next(iter(kept(graph).values())) is first
+    graph.add_edge("x", "y")
+    assert not kept(graph)
+    assert nx.number_connected_components(graph, backend="gpu_pregel") == 2
+    graph.remove_edge(1, 2)
+    assert nx.number_connected_components(graph, backend="gpu_pregel") == 3
+
+
+def test_conversions_for_other_attributes_share_the_nodes_and_edges() -> None:
+    graph = nx.path_graph(4)
+    plain = backend.convert_from_nx(graph)
+    graph.__networkx_cache__["backends"] = {"gpu_pregel": {(False, False): plain}}
+    weighted = backend.convert_from_nx(graph, edge_attrs={"cost": 2})
+    assert weighted.topology is plain.topology
+    assert weighted.edge_values("cost").tolist() == [2] * 6
+
+
+def test_a_graph_without_a_cache_is_converted_each_time() -> None:
+    graph = nx.path_graph(4)
+    graph.__networkx_cache__ = None
+    assert nx.is_connected(graph, backend="gpu_pregel")
+    graph.add_node("alone")
+    assert not nx.is_connected(graph, backend="gpu_pregel")
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_converted_graph_converts_back(name: str) -> None:
+    graph = GRAPHS[name]()
+    converted = backend.convert_from_nx(
+        graph, preserve_edge_attrs=True, preserve_node_attrs=True, preserve_graph_attrs=True
+    )
+    assert (len(converted), converted.number_of_edges()) == (len(graph), graph.number_of_edges())
+    back = backend.convert_to_nx(converted)
+    assert (back.is_directed(), back.is_multigraph()) == (graph.is_directed(), graph.is_multigraph())
+    assert list(back.nodes(data=True)) == list(graph.nodes(data=True))
+    assert [list(row) for _, row in back.adjacency()] == [list(row) for _, row in graph.adjacency()]
+    if graph.is_directed():
+        assert [list(row) for row in back._pred.values()] == [list(row) for row in graph.pred.values()]
+    assert back.graph == graph.graph
+    if not graph.is_multigraph():
+        assert {u: dict(row) for u, row in back.adjacency()} == {u: dict(row) for u, row in graph.adjacency()}
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [(1, 2.5), ("1", "2"), (1.0, float("nan")), (True, False), (None, None), (1 << 60, 1), (1 + 2j, 1j), ([], [])],
+)
+def test_weights_on_which_results_would_differ_are_refused(weights: tuple[Any, Any]) -> None:
+    graph = nx.Graph([(0, 1, {"weight": weights[0]}), (1, 2, {"weight": weights[1]})])
+    with pytest.raises(NotImplementedError, match="edge"):
+        backend.convert_from_nx(graph, edge_attrs={"weight": 1})
+
+
+@pytest.mark.parametrize(
+    ("weights", "default", "expected"),
+    [
+        ((3, 4), 1, "int64"),
+        ((0.5, 1.5), 1, "float64"),
+        ((np.float64(0.5), 1.5), 1, None),
+        ((np.int64(2), np.int64(3)), 1, "int64"),
+    ],
+)
+def test_weights_keep_their_kind(weights: tuple[Any, Any], default: Any, expected: str | None) -> None:
+    graph = nx.Graph([(0, 1, {"weight": weights[0]}), (1, 2, {"weight": weights[1]})])
+    if expected is None:
+        with pytest.raises(NotImplementedError, match="different types: float and float64"):
+            backend.convert_from_nx(graph, edge_attrs={"weight": default})
+        return
+    column = backend.convert_from_nx(graph, edge_attrs={"weight": default}).edge_values("weight")
+    assert column.dtype == expected
+    assert column.tolist() == [weights[0], weights[0], weights[1], weights[1]]
+
+
+@pytest.mark.parametrize(("default", "expected"), [(1, [5, 5, 1, 1]), (0, [5, 5, 0, 0])])
+def test_missing_weights_get_the_default_of_the_function(default: int, expected: list[int]) -> None:
+    graph = nx.Graph([(0, 1, {"weight": 5}), (1, 2)])
+    assert backend.convert_from_nx(graph, edge_attrs={"weight": default}).edge_values("weight").tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [[0, 1, 2], [2, 0, 1], [10, 7, 8], [-5, 3, 1 << 70], [1.0, 2, 3], ["a", ("b",), None.__class__], [0, 10**9, 5]],
+)
+def test_nodes_of_every_kind_are_numbered_in_the_order_of_the_graph(nodes: list[Any]) -> None:
+    graph = nx.Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edge(nodes[0], nodes[2])
+    graph.add_edge(nodes[1], nodes[0])
+    topology = backend.convert_from_nx(graph).topology
+    assert topology.nodes == nodes
+    assert topology.indptr.tolist() == [0, 2, 3, 4]
+    assert topology.neighbors.tolist() == [2, 1, 0, 0]
+
+
+def test_equal_nodes_of_another_type_are_the_same_node() -> None:
+    graph = nx.Graph([(0, 1), (1, 2), (2.0, True)])
+    assert backend.convert_from_nx(graph).topology.neighbors.tolist() == [1, 0, 2, 1]
+
+
+def test_graphs_of_this_package_are_taken_as_they_are() -> None:
+    edges = gp.Graph.from_edgelist(["ann", "bob", "dan"], ["bob", "cid", "eve"], [1.5, 2.0, 4.0])
+    graph = gp.networkx.Graph(edges)
+    assert list(nx.connected_components(graph, backend="gpu_pregel")) == [{"ann", "bob", "cid"}, {"dan", "eve"}]
+    assert nx.number_connected_components(graph) == 2
+    assert repr(graph) == "<Graph of gpu_pregel: 5 nodes, 3 edges>"
+    assert graph.engine() is edges or graph.engine().num_edges == 6
+    assert "ann" in graph
+    assert ["ann"] not in graph
+    with pytest.raises(nx.NetworkXNotImplemented, match="undirected"):
+        nx.is_weakly_connected(graph)
+    with pytest.raises(ArgumentTypeError, match="pass NetworkX graphs to NetworkX's functions as they are"):
+        gp.networkx.Graph(nx.Graph())
+
+
+def test_a_function_that_the_backend_lacks_gets_a_networkx_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nx.config, "fallback_to_nx", True)
+    graph = gp.networkx.Graph(gp.Graph.from_edgelist([0, 1, 2, 2], [1, 2, 0, 3], [1, 2, 3, 4]))
+    assert nx.is_planar(graph)
+    back = backend.convert_to_nx(graph)
+    assert sorted(back.edges(data="weight")) == [(0, 1, 1), (0, 2, 3), (1, 2, 2), (2, 3, 4)]
+    assert backend.convert_to_nx(7) == 7
+
+
+def test_a_call_that_is_refused_says_why() -> None:
+    assert backend.can_run("no_such_function", (), {}) == "gpu_pregel does not implement no_such_function"
+    assert not hasattr(backend, "no_such_function")
+    with pytest.raises(AttributeError, match="does not implement 'no_such_function'"):
+        _ = backend.no_such_function
+    assert "connected_components" in dir(backend)
+
+
+def test_a_call_is_given_back_before_the_first_item_of_an_iterator() -> None:
+    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": 2.5})])
+    with pytest.raises(NotImplementedError, match="raised NotImplementedError when calling"):
+        nx.minimum_spanning_edges(graph, backend="gpu_pregel")
+
+
+def test_errors_of_iterators_are_raised_when_they_are_read() -> None:
+    edges = nx.bfs_edges(nx.path_graph(3), "absent", backend="gpu_pregel")
+    with pytest.raises(nx.NetworkXError, match="absent"):
+        next(edges)
+
+
+class Complement(nx.Graph):
+    """A graph whose neighbours are the nodes that it has no edges to."""
+
+    def neighbors(self, n: Any) -> Any:
+        return iter(set(self) - set(self._adj[n]) - {n})
+
+
+def test_classes_with_their_own_neighbours_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="Complement overrides neighbors"):
+        backend.convert_from_nx(Complement(nx.path_graph(4)))
+
+
+def test_other_classes_are_taken() -> None:
+    class Named(nx.MultiDiGraph):
+        name = "with a name"
+
+    assert nx.number_weakly_connected_components(Named([(0, 1), (2, 3)]), backend="gpu_pregel") == 2

@@ -1,0 +1,75 @@
+"""Every function of the backend against NetworkX's own, on graphs of every kind."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from gpu_pregel.networkx import FUNCTIONS
+from gpu_pregel.networkx.backend import backend
+from tests.gpu_pregel.networkx.cases import CASES
+from tests.gpu_pregel.networkx.comparison import Arguments, Case, assert_same, outcome
+from tests.gpu_pregel.networkx.graphs import GRAPHS
+
+_FEWEST = 3
+"""Of how many graphs each function must compute a result itself."""
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_function_returns_what_networkx_returns(name: str) -> None:
+    function = FUNCTIONS[name]
+    computed = {
+        graph_name
+        for case in CASES[name]
+        for graph_name in case.graphs or GRAPHS
+        if _compare(function.original(), name, case, graph_name)
+    }
+    assert len(computed) >= _FEWEST, f"{name} computed results only of {sorted(computed)}"
+
+
+def _compare(function: Any, name: str, case: Case, graph_name: str) -> bool:
+    """Compare one call; return whether the backend computed a result."""
+    arguments = case.arguments(GRAPHS[graph_name]())
+    if arguments is None:
+        return False
+    ours = outcome(function, arguments, "gpu_pregel")
+    if isinstance(ours, NotImplementedError) and _refuses(name, arguments, ours):
+        return False
+    # Random generators among the arguments have been used.
+    again = case.arguments(GRAPHS[graph_name]())
+    assert again is not None
+    # NetworkX declares functions that only backends implement.
+    theirs = outcome(function, again, "networkx") if "networkx" in function.__wrapped__.backends else None
+    place = f"{name} of {graph_name!r}"
+    if case.check is None or isinstance(ours, Exception) or isinstance(theirs, Exception):
+        assert_same(ours, theirs, case, place)
+    else:
+        case.check(again[0][0], ours, theirs)
+    return not isinstance(ours, Exception)
+
+
+def _refuses(name: str, arguments: Arguments, error: NotImplementedError) -> bool:
+    """Return whether the backend leaves a call to NetworkX: by a condition, or for weights that it does not take."""
+    args, kwargs = arguments
+    # NetworkX wraps what a function raises.
+    refused_weights = str(error.__cause__ or error).startswith(("the edges'", "an edge's"))
+    return refused_weights or isinstance(backend.can_run(name, args, kwargs), str)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_signature_is_that_of_networkx(name: str) -> None:
+    theirs = inspect.signature(FUNCTIONS[name].original()).parameters
+    expected = [(p.name, p.default, p.kind) for p in theirs.values() if p.name not in ("backend", "backend_kwargs")]
+    ours = [
+        (p.name, p.default, p.kind) for p in inspect.signature(FUNCTIONS[name].implementation()).parameters.values()
+    ]
+    assert ours == expected
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_function_is_dispatched_under_its_name(name: str) -> None:
+    assert "gpu_pregel" in nx.utils.backends.backend_info
+    assert FUNCTIONS[name].original().__wrapped__.name == name
