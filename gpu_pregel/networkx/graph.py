@@ -31,7 +31,8 @@ class BackendGraph:
 
     Examples
     --------
-    >>>     >>> import networkx as nx
+    >>> import gpu_pregel as gp
+    >>> import networkx as nx
     >>> graph = gp.networkx.Graph(gp.Graph.from_edgelist(["ann", "bob", "cid"], ["bob", "cid", "ann"]))
     >>> nx.number_connected_components(graph, backend="gpu_pregel")
     1
