@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx.paths_cpu import collect_predecessors, meet
-from gpu_pregel.kernels.networkx.searches_cpu import breadth_first
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import Rows, rows
+from gpu_pregel.networkx.searches import BreadthFirst, search_rows
 
 Array = np.ndarray[Any, Any]
 
 
-class Found(NamedTuple):
-    """The vertices that a search has found: uint32[k] in that order, and int64[n], uint32[n] of all vertices."""
-
-    order: Array
-    depths: Array
-    parents: Array
-
-
-def search(edges: Rows, source: int, cutoff: float | None) -> Found:
+def search(edges: Rows, source: int, cutoff: float | None) -> BreadthFirst:
     """Search from a vertex along edges; none is followed from vertices ``cutoff`` steps away."""
-    n = len(edges.indptr) - 1
-    order, depths, parents = np.empty(n, np.uint32), np.full(n, -1, np.int64), np.empty(n, np.uint32)
-    order[0], depths[source] = source, 0
-    limit = np.inf if cutoff is None else float(cutoff)
-    count = breadth_first(edges.indptr, edges.neighbors, limit, 1, order, depths, parents)
-    return Found(order[:count], depths, parents)
+    return search_rows(*edges, np.array([source], np.uint32), cutoff)
 
 
 def tree_paths(
@@ -76,7 +63,7 @@ def path_between(graph: BackendGraph, source: Any, target: Any) -> list[Any]:
     return [nodes[v] for v in [*reversed(chain(parents, found)), *chain(children, found)[1:]]]
 
 
-def predecessor_lists(graph: BackendGraph, edges: Rows, found: Found, cutoff: float) -> dict[Any, Any]:
+def predecessor_lists(graph: BackendGraph, edges: Rows, found: BreadthFirst, cutoff: float) -> dict[Any, Any]:
     """Return the predecessors of each vertex on shortest paths, as lists of nodes in the order of the search."""
     starts, predecessors = np.zeros(len(graph) + 1, np.int64), np.empty(len(edges.neighbors), np.uint32)
     collect_predecessors(edges.indptr, edges.neighbors, cutoff, found.order, found.depths, starts, predecessors)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.topology import first_of_parallel
 
 Array = np.ndarray[Any, Any]
 
@@ -52,11 +53,7 @@ class WeightedRows(NamedTuple):
 def rows(graph: BackendGraph, *, reverse: bool = False) -> Rows:
     """Return the out-edges of each vertex, or the in-edges."""
     topology = graph.topology
-    indptr, neighbors = topology.predecessors if reverse else (topology.indptr, topology.neighbors)
-    if graph.is_multigraph():
-        first, indptr = _first_copies(indptr, neighbors)
-        neighbors = neighbors[first]
-    return Rows(indptr, neighbors)
+    return Rows(*(topology.distinct_predecessors if reverse else topology.distinct))
 
 
 def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) -> WeightedRows:
@@ -74,23 +71,10 @@ def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) ->
     if integers and len(column) and max(int(column.max()), -int(column.min())) * topology.n >= _EXACT:
         raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
     weights = column.astype(np.float64)
-    indptr, neighbors = topology.indptr, topology.neighbors
+    edges = topology.indptr, topology.neighbors
     if reverse and graph.is_directed():
-        indptr, neighbors = topology.predecessors
+        edges = topology.predecessors
         weights = weights[topology.predecessor_edges]
-    if graph.is_multigraph():
-        first, indptr = _first_copies(indptr, neighbors)
-        neighbors = neighbors[first]
-        if len(weights):
-            weights = np.minimum.reduceat(weights, np.flatnonzero(first))
-    return WeightedRows(indptr, neighbors, weights, integers)
-
-
-def _first_copies(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
-    """Return which edges are the first of parallel ones, which are next to one another, and the rows of these."""
-    first = np.ones(len(neighbors), bool)
-    first[1:] = neighbors[1:] != neighbors[:-1]
-    first[indptr[:-1][np.diff(indptr) > 0]] = True
-    before = np.zeros(len(neighbors) + 1, np.int64)
-    np.cumsum(first, out=before[1:])
-    return first, before[indptr]
+    if graph.is_multigraph() and len(weights):
+        weights = np.minimum.reduceat(weights, np.flatnonzero(first_of_parallel(*edges)))
+    return WeightedRows(*rows(graph, reverse=reverse), weights, integers)

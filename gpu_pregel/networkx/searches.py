@@ -78,9 +78,13 @@ def breadth_first(
     """Search from distinct vertices, along in-edges if ``reverse``."""
     topology = graph.topology
     indptr, neighbors = topology.predecessors if reverse else (topology.indptr, topology.neighbors)
-    n = topology.n
+    return search_rows(indptr, neighbors, np.fromiter(sources, np.uint32), depth_limit)
+
+
+def search_rows(indptr: Array, neighbors: Array, starts: Array, depth_limit: float | None) -> BreadthFirst:
+    """Search from distinct vertices along edges; none is followed from vertices ``depth_limit`` steps away."""
+    n = len(indptr) - 1
     order, depths, parents = np.empty(n, np.uint32), np.full(n, -1, np.int64), np.empty(n, np.uint32)
-    starts = np.fromiter(sources, np.uint32)
     order[: len(starts)] = starts
     depths[starts] = 0
     limit = np.inf if depth_limit is None else float(depth_limit)

@@ -178,14 +178,19 @@ class Topology:
 
 
 def _without_parallel(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
-    """Keep one of the parallel edges, which are next to one another."""
-    is_first = np.ones(len(neighbors), np.bool_)
-    np.not_equal(neighbors[1:], neighbors[:-1], out=is_first[1:])
-    starts = indptr[:-1][indptr[:-1] < indptr[1:]]
-    is_first[starts] = True
+    """Keep one of the parallel edges."""
+    is_first = first_of_parallel(indptr, neighbors)
     kept = np.zeros(len(neighbors) + 1, indptr.dtype)
     np.cumsum(is_first, out=kept[1:])
     return _read_only(kept[indptr], neighbors[is_first])
+
+
+def first_of_parallel(indptr: Array, neighbors: Array) -> Array:
+    """Return which edges are the first of parallel ones, which are next to one another; bool[m]."""
+    is_first = np.ones(len(neighbors), np.bool_)
+    np.not_equal(neighbors[1:], neighbors[:-1], out=is_first[1:])
+    is_first[indptr[:-1][indptr[:-1] < indptr[1:]]] = True
+    return is_first
 
 
 def _read_only(indptr: Array, neighbors: Array) -> tuple[Array, Array]:
