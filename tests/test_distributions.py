@@ -156,7 +156,7 @@ def requirements(metadata: Message, extra: str | None) -> set[str]:
 
 def test_extras(metadata: Message) -> None:
     assert requirements(metadata, None) == {"cloudpickle", "numba", "numpy", "pyarrow", "tqdm"}
-    assert requirements(metadata, "networkx") == {"networkx"}
+    assert requirements(metadata, "networkx") == {"networkx", "scipy"}
     assert requirements(metadata, "pandas") == {"pandas"}
     assert requirements(metadata, "scipy") == {"scipy"}
     assert requirements(metadata, "plot") == {"matplotlib"}
