@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_edge_data
+from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_edge_data, read_edge_numbers
 from gpu_pregel.networkx.edge_columns import edge_column
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.topology import Topology
@@ -32,17 +32,24 @@ def convert_from_nx(
         neighbours; NetworkX then runs its own function.
     """
     _check_class(type(graph))
-    data = read_edge_data(graph) if preserve_edge_attrs or edge_attrs else []
-    columns = {}
-    if edge_attrs and not preserve_edge_attrs:
-        columns = {key: edge_column(key, attribute_values(data, key, default)) for key, default in edge_attrs.items()}
     return BackendGraph._converted(
         _known_topology(graph) or Topology.from_networkx(graph),
-        columns=columns,
-        edge_data=data if preserve_edge_attrs else None,
+        columns={} if preserve_edge_attrs else _columns(graph, edge_attrs or {}),
+        edge_data=read_edge_data(graph) if preserve_edge_attrs else None,
         node_data=list(graph._node.values()) if preserve_node_attrs or node_attrs else None,
         attributes=dict(graph.graph) if preserve_graph_attrs else {},
     )
+
+
+def _columns(graph: networkx.Graph, defaults: dict[Any, Any]) -> dict[Any, Any]:
+    """Return some attributes of the edges as arrays."""
+    columns = {}
+    for name, default in defaults.items():
+        column = read_edge_numbers(graph, name, default)
+        if column is None:
+            column = edge_column(name, attribute_values(read_edge_data(graph), name, default))
+        columns[name] = column
+    return columns
 
 
 def _check_class(kind: type) -> None:

@@ -12,7 +12,12 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
-from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_adjacency, read_edge_data
+from gpu_pregel.host.graphs.networkx_adjacency import (
+    attribute_values,
+    read_adjacency,
+    read_edge_data,
+    read_edge_numbers,
+)
 
 if TYPE_CHECKING:
     import networkx
@@ -115,7 +120,10 @@ def from_networkx(graph: networkx.Graph, *, weight: str | None) -> EdgeList:
     src = np.repeat(np.arange(n, dtype=np.uint32), np.diff(indptr))
     if weight is None:
         return EdgeList(src, dst, None, n, _node_ids(nodes))
-    values = attribute_values(read_edge_data(graph), weight, None)
+    if (numbers := read_edge_numbers(graph, weight, None)) is not None:
+        return EdgeList(src, dst, numbers if len(numbers) else None, n, _node_ids(nodes))
+    data = read_edge_data(graph)
+    values = attribute_values(data, weight, None) if any(data) else [None] * len(data)
 
     def name(e: int) -> str:
         return f"edge ({nodes[src[e]]!r}, {nodes[dst[e]]!r})"

@@ -42,6 +42,14 @@ def jit(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
+def jit_holding_gil(function: Function) -> Function:
+    """Compile a kernel that reads or writes Python's objects, and holds the GIL: callers bound its time."""
+    options = {**_OPTIONS, "nogil": False}
+    dispatcher = _njit(function, options)
+    dispatcher._cache = KernelCache(function, options)
+    return cast(Function, dispatcher)
+
+
 def jit_program(function: Function) -> Function:
     """Compile a kernel that calls a user's functions; its attribute ``may_loop`` says whether they may never return."""
     dispatcher: Any = jit(function)
