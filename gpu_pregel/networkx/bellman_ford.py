@@ -53,9 +53,7 @@ class BellmanFord:
 
     def lengths(self, graph: BackendGraph) -> dict[Any, Any]:
         """Return the distance of each node; that of sources is the integer 0."""
-        values = self._edges.numbers(self.distances[self.order])
-        values[: len(self._sources)] = [0] * len(self._sources)
-        return dict(zip(graph.nodes_at(self.order), values, strict=True))
+        return self._edges.lengths(graph, self.order, self.distances, len(self._sources))
 
     def length_to(self, vertex: int) -> Any:
         """Return the distance of a vertex that is not a source."""

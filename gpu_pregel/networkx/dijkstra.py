@@ -73,7 +73,7 @@ class Dijkstra:
 
     def lengths(self) -> dict[Any, Any]:
         """Return the distance of each node by distance."""
-        return dict(zip(self._graph.nodes_at(self.order), self.values(), strict=True))
+        return self._edges.lengths(self._graph, self.order, self._distances, len(self._sources))
 
     def paths(self) -> dict[Any, list[Any]]:
         """Return a path to each node."""

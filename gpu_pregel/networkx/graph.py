@@ -11,12 +11,16 @@ from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values
 from gpu_pregel.networkx.edge_columns import edge_column
+from gpu_pregel.networkx.filled_dicts import filled_dict
 from gpu_pregel.networkx.topology import Topology
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 Array = np.ndarray[Any, Any]
+
+_FEWEST = 16
+"""Smaller dicts are faster made without a kernel."""
 
 
 class BackendGraph:
@@ -152,7 +156,14 @@ class BackendGraph:
 
     def by_node(self, values: npt.NDArray[Any]) -> dict[Any, Any]:
         """Return the value of each vertex by its node, as Python objects, in the order of the graph."""
-        return dict(zip(self.topology.nodes, values.tolist(), strict=True))
+        return self.values_at(np.arange(len(self), dtype=np.uint32), values)
+
+    def values_at(self, vertices: npt.NDArray[Any], values: npt.NDArray[Any]) -> dict[Any, Any]:
+        """Return the value of each of these vertices by its node, as Python objects, in their order."""
+        nodes = self.topology.node_addresses
+        if nodes is None or values.dtype.kind not in "if" or len(vertices) < _FEWEST:
+            return dict(zip(self.nodes_at(vertices), values.tolist(), strict=True))
+        return filled_dict(nodes, vertices, values)
 
     def nodes_at(self, vertices: npt.NDArray[Any]) -> list[Any]:
         """Return the nodes of vertices."""

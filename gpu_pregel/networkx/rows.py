@@ -45,6 +45,13 @@ class WeightedRows(NamedTuple):
         numbers: list[Any] = (values.astype(np.int64) if self.integers else values).tolist()
         return numbers
 
+    def lengths(self, graph: BackendGraph, order: Array, distances: Array, roots: int) -> dict[Any, Any]:
+        """Return the distance of each vertex of ``order`` by its node; that of the first ``roots`` is the integer 0."""
+        values = distances[order]
+        found = graph.values_at(order, values.astype(np.int64) if self.integers else values)
+        found.update(dict.fromkeys(graph.nodes_at(order[:roots]), 0))
+        return found
+
     def number(self, value: float) -> Any:
         """Return a sum of weights as a Python number."""
         return int(value) if self.integers else float(value)

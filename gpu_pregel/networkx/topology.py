@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_PLAIN = {int, str, float, bytes}
+
 
 class Topology:
     """The nodes and adjacency of a graph, without attributes; conversions of one graph share it.
@@ -90,6 +92,13 @@ class Topology:
     def node_array(self) -> Array:
         """object[n]: the nodes, for looking up many."""
         return np.fromiter(self.nodes, object, self.n)
+
+    @cached_property
+    def node_addresses(self) -> Array | None:
+        """int64[n]: the address of each node, for kernels; None if a node is of a type that may run code of users."""
+        if not set(map(type, self.nodes)) <= _PLAIN:
+            return None
+        return np.fromiter(map(id, self.nodes), np.int64, self.n)
 
     @cached_property
     def sources(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -144,16 +144,18 @@ def _numbers_of_plain(nodes: list[Any], rows: list[dict[Any, Any]], indptr: Arra
     """Do so if all nodes are strings, or integers without large gaps, and rows are dicts of nothing else; else None."""
     n = len(nodes)
     kinds = set(map(type, nodes))
+    read: Callable[..., int]
+    keys: list[Any]
     if kinds == {int}:
         low, high = min(nodes), max(nodes)
-        if not (high - low < _TABLE_FACTOR * n and -(1 << 62) < low and high < 1 << 62):
+        if not (high - low < _TABLE_FACTOR * n and low > -(1 << 62) and high < 1 << 62):
             return None
         table = np.zeros(high - low + 1, INDEX_DTYPE)
         table[np.array(nodes, np.int64) - low] = np.arange(n, dtype=INDEX_DTYPE)
-        read, keys = read_int_neighbors, (low, table)
+        read, keys = read_int_neighbors, [low, table]
     elif kinds == {str}:
         number = dict(zip(nodes, range(n), strict=True))
-        read, keys = read_str_neighbors, (id(number),)
+        read, keys = read_str_neighbors, [id(number)]
     else:
         return None
     neighbors = np.empty(indptr[-1], INDEX_DTYPE)

@@ -1,7 +1,7 @@
 """Reads and writes of Python's objects in kernels that hold the GIL, through Python's C API.
 
-Objects are addresses, int64, as ``id`` returns them. Who calls a kernel keeps them alive. Only objects of the types that
-are named here may be passed: no method of Python is then called, so that no error is raised and nothing changes meanwhile.
+Objects are addresses, int64, as ``id`` returns them. Who calls a kernel keeps them alive. Only objects of the types
+that are named here may be passed: no code of users is then called, so that nothing is raised or changed meanwhile.
 """
 
 from __future__ import annotations

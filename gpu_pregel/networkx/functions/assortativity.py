@@ -34,7 +34,7 @@ def average_neighbor_degree(
     parts = ("out",) if not G.is_directed() else tuple(kind for kind in ("out", "in") if kind in source)
     sums = np.sum([_sums_over_neighbors(G, part, others, weight) for part in parts], axis=0)
     means = np.divide(sums[vertices], own, where=own != 0, out=np.zeros(len(vertices)))
-    return dict(zip(G.nodes_at(vertices), means.tolist(), strict=True))
+    return G.values_at(vertices, means)
 
 
 def average_degree_connectivity(

@@ -29,7 +29,7 @@ def color(G: BackendGraph) -> dict[Any, int]:
     if odd >= 0:
         raise nx.NetworkXError(_ODD_CYCLE)
     isolates = np.flatnonzero(G.topology.total_degrees == 0)
-    result: dict[Any, int] = dict(zip(G.nodes_at(order), colors[order].tolist(), strict=True))
+    result: dict[Any, int] = G.values_at(order, colors[order])
     result.update(dict.fromkeys(G.nodes_at(isolates), 0))
     return result
 

@@ -35,7 +35,7 @@ def triangles(G: BackendGraph, nodes: Any = None) -> Any:
         return G.by_node(engine.triangle_count(G.engine()).to_numpy())
     vertices, found = triangles_of(G, nodes)
     counts = found // 2
-    return int(counts[0]) if nodes in G else dict(zip(G.nodes_at(vertices), counts.tolist(), strict=True))
+    return int(counts[0]) if nodes in G else G.values_at(vertices, counts)
 
 
 def clustering(G: BackendGraph, nodes: Any = None, weight: Any = None) -> Any:
@@ -49,10 +49,9 @@ def clustering(G: BackendGraph, nodes: Any = None, weight: Any = None) -> Any:
         vertices = chosen_vertices(G, nodes)
         totals = _sums_of_triangles(G, vertices, weight)
         pairs = _pairs(G)[vertices]
-    values: list[Any] = np.divide(totals, pairs, where=pairs != 0, out=np.zeros(len(vertices))).tolist()
+    result = G.values_at(vertices, np.divide(totals, pairs, where=pairs != 0, out=np.zeros(len(vertices))))
     # Without triangles it is the integer 0.
-    values = [value if total else 0 for value, total in zip(values, totals.tolist(), strict=True)]
-    result = dict(zip(G.nodes_at(vertices), values, strict=True))
+    result.update(dict.fromkeys(G.nodes_at(vertices[totals == 0]), 0))
     return result[nodes] if nodes in G else result
 
 

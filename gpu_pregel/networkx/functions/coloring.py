@@ -32,7 +32,7 @@ def greedy_color(G: BackendGraph, strategy: Any = "largest_first", interchange: 
     else:
         order = _order(G, strategy)
         color_in_order(*G.topology.distinct, order, colors, np.full(n + 1, -1))
-    return dict(zip(G.nodes_at(order), colors[order].tolist(), strict=True))
+    return G.values_at(order, colors[order])
 
 
 def maximal_independent_set(G: BackendGraph, nodes: Iterable[Any] | None = None, seed: Any = None) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from gpu_pregel.algorithms import connected_components as components
 from gpu_pregel.algorithms import strongly_connected_components as strong
 from gpu_pregel.kernels.networkx import depth_first_cpu
+from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.results import digraph, sets
 from gpu_pregel.networkx.searches import REVERSE, depth_first, vertex_of
@@ -187,6 +188,24 @@ def _strong_labels(G: BackendGraph) -> tuple[Array, int]:
 
 def _groups(G: BackendGraph, labels: Array) -> Iterator[set[Any]]:
     """Yield the nodes of each label, in the order of their first nodes; a label is the smallest vertex that has it."""
-    order = np.argsort(labels, kind="stable")
-    ends = np.flatnonzero(np.diff(labels[order])) + 1
-    return sets(G.nodes_at(order), np.append(ends, len(labels)) if len(labels) else ends)
+    n = len(labels)
+    sizes = np.bincount(labels, minlength=1)
+    roots = np.flatnonzero(sizes)
+    largest = int(sizes.argmax())
+    has_giant = 2 * sizes[largest] > n
+    if has_giant:
+        sizes[largest] = 1
+    members = np.flatnonzero(sizes[labels] > 1)
+    members = members[np.argsort(labels[members], kind="stable")]
+    several = roots[sizes[roots] > 1]
+    with collector_paused():
+        found = [{node} for node in G.nodes_at(roots)]
+        groups = sets(G.nodes_at(members), np.cumsum(sizes[several]))
+        for place, group in zip(np.searchsorted(roots, several).tolist(), groups, strict=True):
+            found[place] = group
+        if has_giant:
+            # Copying the set of all nodes is faster than making one.
+            giant = set(G.topology.numbers)
+            giant.difference_update(G.nodes_at(np.flatnonzero(labels != largest)))
+            found[int(np.searchsorted(roots, largest))] = giant
+    return iter(found)

@@ -107,4 +107,4 @@ def onion_layers(G: BackendGraph) -> dict[Any, int]:
     left, layers, at_removal = degrees(G), np.zeros(n, np.int64), np.zeros(n, np.int64)
     find_layers(topology.indptr, topology.neighbors, left, layers, at_removal)
     order = np.lexsort((np.arange(n), at_removal, layers))
-    return dict(zip(G.nodes_at(order), layers[order].tolist(), strict=True))
+    return G.values_at(order, layers[order])

@@ -13,7 +13,7 @@ from gpu_pregel.networkx.dijkstra import lengths_from, paths_from, weighted_path
 from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted_paths
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.hop_searches import search, tree_paths
+from gpu_pregel.networkx.hop_searches import hops, search, tree_paths
 from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors, paths_to_each
 from gpu_pregel.networkx.rows import rows, weighted_rows
 
@@ -118,8 +118,7 @@ def _lengths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[
     """Return the distance from each node to a target, by searches of the reversed graph."""
     if method == UNWEIGHTED:
         end = _target_number(G, target, f"Source {target} is not in G")
-        found = search(rows(G, reverse=True), end, None)
-        return dict(zip(G.nodes_at(found.order), found.depths[found.order].tolist(), strict=True))
+        return G.values_at(*hops(G, rows(G, reverse=True), end, None))
     edges = weighted_rows(G, weight, reverse=True)
     if method == DIJKSTRA:
         return lengths_from(G, edges, _target_number(G, target, f"Node {target} not found in graph"))

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.hop_searches import path_between, predecessor_lists, search, tree_paths
+from gpu_pregel.networkx.hop_searches import hops, path_between, predecessor_lists, search, tree_paths
 from gpu_pregel.networkx.rows import Rows, rows
 
 Array = np.ndarray[Any, Any]
@@ -23,8 +23,7 @@ def _require(G: BackendGraph, node: Any, role: str) -> int:
 
 
 def _lengths(G: BackendGraph, edges: Rows, source: int, cutoff: float | None) -> dict[Any, int]:
-    found = search(edges, source, cutoff)
-    return dict(zip(G.nodes_at(found.order), found.depths[found.order].tolist(), strict=True))
+    return G.values_at(*hops(G, edges, source, cutoff))
 
 
 def single_source_shortest_path_length(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
@@ -91,10 +90,10 @@ def predecessor(
     # The first level is searched whatever the cutoff is.
     limit = max(float(cutoff), 1.0) if cutoff else np.inf
     found = search(edges, G.topology.numbers[source], limit)
-    hops = dict(zip(G.nodes_at(found.order), found.depths[found.order].tolist(), strict=True))
-    if target is not None and target not in hops:
+    depths = G.values_at(found.order, found.depths[found.order])
+    if target is not None and target not in depths:
         return ([], -1) if return_seen else []
     lists = predecessor_lists(G, edges, found, limit)
     if target is not None:
-        return (lists[target], hops[target]) if return_seen else lists[target]
-    return (lists, hops) if return_seen else lists
+        return (lists[target], depths[target]) if return_seen else lists[target]
+    return (lists, depths) if return_seen else lists

@@ -102,7 +102,7 @@ def constraint(G: BackendGraph, nodes: Any = None, weight: Any = None) -> dict[A
     # NetworkX has two formulas for nodes without neighbours.
     empty = totals - 2 * loops == 0 if nodes is None else G.topology.degrees == 0
     sums[empty[vertices]] = np.nan
-    return dict(zip(G.nodes_at(vertices), sums.tolist(), strict=True))
+    return G.values_at(vertices, sums)
 
 
 def effective_size(G: BackendGraph, nodes: Any = None, weight: Any = None) -> dict[Any, float]:
@@ -125,7 +125,7 @@ def effective_size(G: BackendGraph, nodes: Any = None, weight: Any = None) -> di
         empty = np.bincount(G.topology.sources[others], minlength=len(G)) == 0
     sums = degrees[vertices] - _measure(rows, shares, parts, vertices, by_row=True)
     sums[empty[vertices]] = np.nan
-    return dict(zip(G.nodes_at(vertices), sums.tolist(), strict=True))
+    return G.values_at(vertices, sums)
 
 
 def _effective_size_by_edges(G: BackendGraph, nodes: list[Any]) -> dict[Any, float]:
@@ -139,7 +139,7 @@ def _effective_size_by_edges(G: BackendGraph, nodes: list[Any]) -> dict[Any, flo
     with np.errstate(invalid="ignore", divide="ignore"):
         sizes = degrees[vertices] - (edges + 2 * loops[vertices]) / degrees[vertices]
     sizes[degrees[vertices] == 0] = np.nan
-    return dict(zip(G.nodes_at(vertices), sizes.tolist(), strict=True))
+    return G.values_at(vertices, sizes)
 
 
 def _vertices(G: BackendGraph, nodes: Any) -> Array:

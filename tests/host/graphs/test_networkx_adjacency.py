@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import UserDict
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -14,7 +15,7 @@ from gpu_pregel.host.graphs import networkx_adjacency
 from gpu_pregel.host.graphs.networkx_adjacency import read_adjacency, read_edge_numbers
 
 
-class Odd(UserDict):
+class Odd(UserDict[Any, Any]):
     pass
 
 
@@ -60,7 +61,7 @@ def test_neighbors_are_those_of_networkx_in_its_order(kind: type, node: Any, mon
     ]
     nodes, indptr, neighbors = read_adjacency(graph)
     assert nodes == list(graph)
-    assert [neighbors[begin:end].tolist() for begin, end in zip(indptr, indptr[1:], strict=False)] == expected
+    assert [neighbors[begin:end].tolist() for begin, end in pairwise(indptr)] == expected
 
 
 def test_equal_neighbors_of_another_type_are_found() -> None:
@@ -156,7 +157,7 @@ def test_numbers_are_read_from_dicts_that_lie_anywhere() -> None:
     graph = nx.gnm_random_graph(300, 3000, seed=1)
     for u, v in sorted(graph.edges, key=lambda edge: edge[0] * 7919 % 301 + edge[1]):
         graph.add_edge(u, v, cost=u * 1000 + v)
-    kept = []
+    kept: list[Any] = []
     for u, v in list(graph.edges)[::7]:
         kept.append([{} for _ in range(50)])
         graph.remove_edge(u, v)

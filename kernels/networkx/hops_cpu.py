@@ -1,0 +1,108 @@
+"""Breadth-first searches in NetworkX's order that find the number of hops alone, level by level on one thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_pregel.kernels.library.jit_cpu import jit
+
+_FEW = 8
+"""A level is found backwards if the edges of all vertices to be found are so many times fewer than its own."""
+
+
+@jit
+def search_levels(
+    indptr: Any,
+    neighbors: Any,
+    cutoff: Any,
+    is_symmetric: Any,
+    level: Any,
+    left: Any,
+    order: Any,
+    found: Any,
+    ends: Any,
+) -> Any:
+    """Search on from a level; return the last level, the edges of vertices yet to be found, and whether to go back.
+
+    Parameters
+    ----------
+    cutoff : float
+        Levels from this one on are not searched from.
+    is_symmetric : bool
+        Whether each edge is in the rows of both ends. The search then stops where ``find_level`` is faster.
+    level, left : int
+        The last level that has been found, and the number of edges of vertices beyond the one before it.
+    order : uint32[n + 1]
+        The vertices as they are found, level by level. There is one place more, which is written.
+    found : uint8[n]
+        1 for the vertices that have been found.
+    ends : int64[n]
+        How many vertices have been found up to each level.
+    """
+    begin, count = ends[level - 1] if level > 0 else 0, ends[level]
+    while begin < count and level < cutoff:
+        edges = 0
+        for i in range(begin, count):
+            edges += indptr[order[i] + 1] - indptr[order[i]]
+        left -= edges
+        if is_symmetric and len(found) + left * _FEW < edges:
+            return level, left, True
+        end = count
+        for i in range(begin, end):
+            for e in range(indptr[order[i]], indptr[order[i] + 1]):
+                # Without a branch: whether a vertex has been found cannot be predicted.
+                v = neighbors[e]
+                order[count] = v
+                count += 1 - found[v]
+                found[v] = 1
+        begin = end
+        if count > end:
+            level += 1
+            ends[level] = count
+    return level, left, False
+
+
+@jit
+def find_level(
+    indptr: Any,
+    neighbors: Any,
+    level: Any,
+    order: Any,
+    found: Any,
+    ends: Any,
+    places: Any,
+    parents: Any,
+    children: Any,
+) -> Any:
+    """Find the level after this one from the vertices that have not been found; return whether it has any.
+
+    A vertex is found from the first of its neighbours in ``order``, and those of one parent in the order of its row.
+    ``places``, ``parents`` and ``children``, uint32[n], are scratch memory.
+    """
+    n = len(found)
+    begin, end = ends[level - 1] if level > 0 else 0, ends[level]
+    places[:] = n
+    for i in range(begin, end):
+        places[order[i]] = i
+        children[i] = 0
+    for v in range(n):
+        if not found[v]:
+            first = n
+            for e in range(indptr[v], indptr[v + 1]):
+                first = min(first, places[neighbors[e]])
+            parents[v] = first
+            if first < n:
+                children[first] += 1
+    count = end
+    for i in range(begin, end):
+        e = indptr[order[i]]
+        while children[i] > 0:
+            v = neighbors[e]
+            if not found[v] and parents[v] == i:
+                found[v] = 1
+                order[count] = v
+                count += 1
+                children[i] -= 1
+            e += 1
+    ends[level + 1] = count
+    return count > end

@@ -1,0 +1,65 @@
+"""Searches by hops: levels that are found backwards are in NetworkX's order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from gpu_pregel.kernels.networkx.hops_cpu import find_level
+from gpu_pregel.networkx import hop_searches
+from gpu_pregel.networkx.conversion import convert_from_nx
+from gpu_pregel.networkx.hop_searches import hops
+from gpu_pregel.networkx.rows import rows
+
+
+def _shuffled(graph: nx.Graph, seed: int) -> nx.Graph:
+    """The same edges in a random order, of which that of the rows follows."""
+    edges = list(graph.edges)
+    np.random.default_rng(seed).shuffle(edges)
+    result = nx.Graph()
+    result.add_nodes_from(graph)
+    result.add_edges_from(edges)
+    return result
+
+
+def _lollipop_of_stars() -> nx.Graph:
+    """A dense core that is found at once, then a long path, then another dense core."""
+    graph = nx.lollipop_graph(60, 50)
+    graph.add_edges_from((u + 1000, v + 1000) for u, v in nx.complete_graph(40).edges)
+    graph.add_edge(109, 1000)
+    graph.add_edges_from((u, 2000 + u) for u in range(0, 60, 3))
+    return graph
+
+
+GRAPHS = {
+    **{f"dense {m}": nx.gnm_random_graph(80, m, seed=m) for m in (300, 700, 1400, 3000)},
+    "many leaves": nx.Graph(
+        [*nx.complete_graph(50).edges, *((u, 100 + 3 * u + i) for u in range(50) for i in range(3))]
+    ),
+    "loops": nx.Graph([*nx.complete_graph(40).edges, *((u, u) for u in range(40)), (3, 77), (77, 78)]),
+    "path after a core": _lollipop_of_stars(),
+    "two parts": nx.disjoint_union(nx.complete_graph(50), nx.path_graph(9)),
+}
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+@pytest.mark.parametrize("cutoff", [None, 0, 1, 2.5])
+def test_found_as_by_networkx(graph: nx.Graph, cutoff: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    behind = []
+
+    def noticed(*arguments: Any) -> Any:
+        behind.append(arguments)
+        return find_level(*arguments)
+
+    monkeypatch.setattr(hop_searches, "find_level", noticed)
+    for seed in range(3):
+        given = _shuffled(graph, seed)
+        ours = convert_from_nx(given)
+        for v, node in enumerate(given):
+            order, depths = hops(ours, rows(ours), v, cutoff)
+            expected = nx.single_source_shortest_path_length(given, node, cutoff, backend="networkx")
+            assert list(zip(ours.nodes_at(order), depths.tolist(), strict=True)) == list(expected.items())
+    assert behind or cutoff is not None
