@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -144,7 +144,7 @@ def _numbers_of_plain(nodes: list[Any], rows: list[dict[Any, Any]], indptr: Arra
     """Do so if all nodes are strings, or integers without large gaps, and rows are dicts of nothing else; else None."""
     n = len(nodes)
     kinds = set(map(type, nodes))
-    read: Callable[..., int]
+    read: Any
     keys: list[Any]
     if kinds == {int}:
         low, high = min(nodes), max(nodes)
