@@ -13,6 +13,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.networkx import hand_over
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.sizes import SIZES
 from tests.gpu_pregel.networkx.graphs import GRAPHS
@@ -69,7 +70,7 @@ def priority(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_the_size_decides_who_computes(priority: list[str]) -> None:
-    cached, converting = SIZES.get("number_connected_components", (1_000, 4_000))
+    cached, converting, _ = SIZES["number_connected_components"]
     assert cached < converting
     between, large = (
         nx.path_graph((cached + converting) // 6, backend="networkx"),
@@ -80,6 +81,25 @@ def test_the_size_decides_who_computes(priority: list[str]) -> None:
     nx.number_connected_components(between, backend="gpu_pregel")
     nx.number_connected_components(between)
     assert len(priority) == 3
+
+
+def test_what_is_computed_in_a_second_does_not_load_numba(priority: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hand_over, "_KERNELS", "a module that is not loaded")
+    monkeypatch.setattr(hand_over, "_seconds_handed_over", 0.0)
+    graph = nx.path_graph(1000, backend="networkx")
+    monkeypatch.setitem(SIZES, "number_connected_components", (0, 0, len(graph) * 3 * 5 // 2))
+    called = [len(priority) for _ in range(4) if nx.number_connected_components(graph) == 1]
+    assert called == [0, 0, 1, 2]
+
+
+def test_a_small_program_loads_nothing() -> None:
+    program = """
+import networkx as nx
+nx.config.backend_priority = ["gpu_pregel"]
+graph = nx.gnm_random_graph(3000, 9000, seed=1)
+assert nx.number_connected_components(graph) < 3000
+"""
+    assert "numba" not in loaded_after(program)
 
 
 def test_a_conversion_is_kept_until_the_graph_changes() -> None:
