@@ -53,7 +53,10 @@ def dict_size(typingctx: Any, mapping: Any) -> Any:
 
 @intrinsic
 def dict_value(typingctx: Any, mapping: Any, key: Any) -> Any:
-    """Return the value of a key, of type str or int, in a dict, or 0."""
+    """Return the value of a key, of type str or int, in a dict, or 0.
+
+    A key of another type and the same hash is asked whether it is equal; ``has_error`` tells if it raises an error.
+    """
     return types.int64(types.int64, types.int64), _call("PyDict_GetItemWithError", _WORD, _WORD, _WORD)
 
 
@@ -114,6 +117,16 @@ def new_number(typingctx: Any, value: Any) -> Any:
 def release(typingctx: Any, thing: Any) -> Any:
     """Give up a reference to an object."""
     return types.void(types.int64), _call("Py_DecRef", ir.VoidType(), _WORD)
+
+
+@intrinsic
+def has_error(typingctx: Any) -> Any:
+    """Return whether the call before has set an error."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.icmp_signed("!=", builder.call(_function(builder, "PyErr_Occurred", _WORD), []), _WORD(0))
+
+    return types.boolean(), codegen
 
 
 @intrinsic

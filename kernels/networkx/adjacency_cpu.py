@@ -11,9 +11,11 @@ import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit_holding_gil
 from gpu_pregel.kernels.library.python_objects_cpu import (
+    clear_error,
     dict_next,
     dict_value,
     float_value,
+    has_error,
     int_value,
     list_item,
     type_of,
@@ -109,6 +111,9 @@ def read_attribute(
             return -1
         value = dict_value(data, name)
         if value == 0:
+            if has_error():
+                clear_error()
+                return -1
             value = default
         if type_of(value) != kinds[1]:
             return -1

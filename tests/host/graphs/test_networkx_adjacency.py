@@ -139,6 +139,23 @@ def test_what_is_not_plain_is_left_to_the_caller() -> None:
     assert read_edge_numbers(weighted([1, 2], OddData), "cost", 1) is None
 
 
+class Contrary:
+    """A key with the hash of "cost" that refuses comparison."""
+
+    def __hash__(self) -> int:
+        return hash("cost")
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("not comparable")
+
+
+def test_keys_that_refuse_comparison_are_left_to_the_caller() -> None:
+    graph = weighted([1, 2, 3])
+    graph[1][101].clear()
+    graph[1][101][Contrary()] = 5
+    assert read_edge_numbers(graph, "cost", 1) is None
+
+
 def test_views_are_read_as_the_graphs_that_they_show() -> None:
     graph = weighted(range(30))
     view = graph.subgraph([0, 1, 2, *range(100, 120)])
