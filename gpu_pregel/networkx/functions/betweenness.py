@@ -44,7 +44,7 @@ def betweenness_centrality(
         endpoints=bool(endpoints),
         weighted=weight is not None,
     )
-    scores = found.scores
+    scores = found.to_numpy()
     if sources is not None and len(sources) == 1 and not endpoints and n > 2:
         scores = scores.copy()
         scores[sources] = math.nan

@@ -65,7 +65,7 @@ def is_bipartite_node_set(G: BackendGraph, nodes: Any) -> bool:
     if G.is_directed():
         raise nx.NetworkXNotImplemented("not implemented for directed type")
     colors, _, odd = _sides(G)
-    labels = connected_components(G.engine()).labels
+    labels = connected_components(G.engine()).to_numpy()
     agrees = membership(G, chosen) == (colors == 1)
     count = np.bincount(labels, minlength=len(G))
     agreeing = np.bincount(labels, agrees, len(G))
@@ -108,7 +108,7 @@ def bipartite_closeness_centrality(G: BackendGraph, nodes: Iterable[Any], normal
     for node in top:
         if node not in numbers:
             raise nx.NodeNotFound(f"Source {node} is not in G")
-    labels = connected_components(G.engine()).labels
+    labels = connected_components(G.engine()).to_numpy()
     others = np.bincount(labels, minlength=total)[labels] - 1
     scores = closeness_centrality(G.engine(), improved=False).to_numpy()
     reached = scores > 0

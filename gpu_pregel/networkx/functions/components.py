@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """Yield the components in the order of their first nodes."""
-    return _groups(G, components.connected_components(G.engine()).labels)
+    return _groups(G, components.connected_components(G.engine()).to_numpy())
 
 
 def number_connected_components(G: BackendGraph) -> int:
@@ -38,7 +38,7 @@ def is_connected(G: BackendGraph) -> bool:
 
 def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
     """Return the nodes of the component of a node."""
-    labels = components.connected_components(G.engine()).labels
+    labels = components.connected_components(G.engine()).to_numpy()
     return set(G.nodes_at(np.flatnonzero(labels == labels[G.topology.numbers[n]])))
 
 

@@ -31,7 +31,7 @@ def _of_all(G: BackendGraph, weight: Any) -> dict[Any, Any]:
         return {}
     if weight is None:
         _check_reached(G, len(G) if is_connected(G) else 0)
-        return G.by_node(eccentricities.eccentricity(G.engine()).eccentricities)
+        return G.by_node(eccentricities.eccentricity(G.engine()).to_numpy())
     figures = all_figures(G, weight)
     for v in range(len(G)):
         # Each search of NetworkX may fail, or reach too little.

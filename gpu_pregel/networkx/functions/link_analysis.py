@@ -59,7 +59,7 @@ def pagerank(
         )
         if not found.converged:
             raise nx.PowerIterationFailedConvergence(max_iter)
-        return G.by_node(found.scores)
+        return G.by_node(found.to_numpy())
     scores = np.full(n, 1.0 / n) if initial is None else initial
     everywhere = np.full(n, 1.0 / n)
     return G.by_node(

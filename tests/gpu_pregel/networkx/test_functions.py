@@ -10,10 +10,20 @@ import pytest
 
 from gpu_pregel.networkx import FUNCTIONS
 from gpu_pregel.networkx.backend import backend
+from tests.devices import on
 from tests.gpu_pregel.networkx.cases import CASES
 from tests.gpu_pregel.networkx.comparison import Arguments, Case, assert_same, outcome
 from tests.gpu_pregel.networkx.graphs import GRAPHS
 
+_ON_DEVICES = {
+    "components": "connected_components weakly_connected_components node_connected_component is_bipartite_node_set "
+    "number_strongly_connected_components",
+    "iterations": "pagerank hits eigenvector_centrality katz_centrality",
+    "searches": "betweenness_centrality edge_betweenness_centrality closeness_centrality harmonic_centrality "
+    "eccentricity global_efficiency",
+    "neighborhoods": "triangles core_number louvain_communities",
+}
+"""Functions of which the engine computes the whole or a part."""
 _FEWEST = 3
 """Of how many graphs each function must compute a result itself."""
 
@@ -28,6 +38,16 @@ def test_function_returns_what_networkx_returns(name: str) -> None:
         if _compare(function.original(), name, case, graph_name)
     }
     assert len(computed) >= _FEWEST, f"{name} computed results only of {sorted(computed)}"
+
+
+@pytest.mark.parametrize("device", [on("emulated"), on("cuda")])
+@pytest.mark.parametrize("names", _ON_DEVICES.values(), ids=_ON_DEVICES)
+def test_results_computed_on_a_device_are_the_same(names: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPU_PREGEL_DEVICE", device)
+    for name in names.split():
+        case = CASES[name][0]
+        for graph_name in {"cycle", "directed cycle"}.intersection(case.graphs or GRAPHS):
+            _compare(FUNCTIONS[name].original(), name, case, graph_name)
 
 
 def _compare(function: Any, name: str, case: Case, graph_name: str) -> bool:
