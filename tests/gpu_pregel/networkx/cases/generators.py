@@ -20,12 +20,18 @@ CASES: dict[str, list[Case]] = {
         _made(6, 1, directed=True),
         _made(0, 0.5),
         _made(-3, 0.5),
+        _made(10, float("nan")),
+        # More edges than one call of the kernel draws.
+        Case(lambda _: ((270, 0.95), {"seed": 4, "directed": True}), graphs=("empty",)),
     ],
     "fast_gnp_random_graph": [
         _made(80, 0.1, seed=1),
         _made(40, 0.2, seed=2, directed=True),
         _made(9, 1.5),
         _made(1, 0.5, seed=4),
+        _made(1, 1e-20, seed=4),
+        _made(10, 1e-20, seed=4),
+        _made(10, float("nan"), seed=4),
     ],
     "gnm_random_graph": [
         _made(60, 150, seed=1),

@@ -23,6 +23,7 @@ def _halves(**options: Any) -> Case:
 
 _ABSENT = Case(lambda graph: ((graph, [*list(graph)[:2], "absent"]), {}))
 _TWICE = Case(lambda graph: ((graph, list(graph) * 2), {}))
+_SQUARE = Case(lambda graph: ((graph, list(graph), list(graph)), {}))
 _SOME = [call(), _reversed(weight="cost"), _half(weight=None), _ABSENT, _TWICE]
 
 CASES: dict[str, list[Case]] = {
@@ -39,5 +40,5 @@ CASES: dict[str, list[Case]] = {
         _reversed(weight="cost", dtype=np.int32),
         _half(),
     ],
-    "biadjacency_matrix": [_half(), _halves(weight="cost"), _reversed(), _ABSENT, _TWICE, call([]), _half(format="no")],
+    "biadjacency_matrix": [_half(), _halves(weight="cost"), _reversed(), _ABSENT, _TWICE, call([]), _half(format="no"), _SQUARE],
 }
