@@ -127,14 +127,16 @@ def paths_from(
     return search.paths()
 
 
-def weighted_path_between(graph: BackendGraph, source: Any, target: Any, weight: Any) -> tuple[Any, list[Any]]:
+def weighted_path_between(
+    graph: BackendGraph, source: Any, target: Any, weight: Any, *, mixed: bool = False
+) -> tuple[Any, list[Any]]:
     """Return the length and the nodes of the path that NetworkX's search from both ends finds."""
     for node, role in ((source, "Source"), (target, "Target")):
         if node not in graph:
             raise nx.NodeNotFound(f"{role} {node} is not in G")
     if source == target:
         return 0, [source]
-    edges, in_edges = weighted_rows(graph, weight), weighted_rows(graph, weight, reverse=True)
+    edges, in_edges = (weighted_rows(graph, weight, reverse=reverse, mixed=mixed) for reverse in (False, True))
     shape = (2, len(graph))
     states, distances, parents = np.zeros(shape, np.uint8), np.empty(shape), np.empty(shape, np.int64)
     numbers = graph.topology.numbers

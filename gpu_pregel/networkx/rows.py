@@ -56,8 +56,10 @@ def rows(graph: BackendGraph, *, reverse: bool = False) -> Rows:
     return Rows(*(topology.distinct_predecessors if reverse else topology.distinct))
 
 
-def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) -> WeightedRows:
+def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False, mixed: bool = False) -> WeightedRows:
     """Return the edges of each vertex with an attribute as weights, 1 if ``weight`` is None.
+
+    ``mixed`` weights are taken by functions that return paths without their lengths.
 
     Raises
     ------
@@ -65,7 +67,7 @@ def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) ->
         A path's length may be an integer that is not exact as a float.
     """
     topology = graph.topology
-    column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight)
+    column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight, mixed=mixed)
     assert column is not None
     integers = column.dtype.kind == "i"
     if integers and len(column) and max(int(column.max()), -int(column.min())) * topology.n >= _EXACT:

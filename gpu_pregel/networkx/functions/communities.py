@@ -82,7 +82,7 @@ def modularity(G: BackendGraph, communities: Any, weight: str | None = "weight",
     if labels is None:
         raise nx.community.quality.NotAPartition(_description(G), communities)
     topology, count = G.topology, len(communities)
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     weights = np.ones(topology.m, np.int64) if values is None else values
     sources, targets = topology.sources, topology.neighbors
     inside = labels[sources] == labels[targets]
@@ -160,7 +160,7 @@ def _counted_rows(indptr: Array, neighbors: Array) -> Rows:
 
 
 def _weighted_rows(G: BackendGraph, weight: str) -> Rows:
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     assert values is not None
     return G.topology.indptr, G.topology.neighbors, values.astype(np.float64)
 

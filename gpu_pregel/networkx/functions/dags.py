@@ -134,7 +134,7 @@ def _longest_path(G: BackendGraph, weight: str | None, default_weight: Any) -> t
     topology = G.topology
     column = G.edge_values(weight, default_weight)
     if column is None:
-        column = edge_column("default weight", [default_weight] * topology.m)
+        column = edge_column("default weight", [default_weight] * topology.m).values
     if column.dtype.kind == "i" and np.abs(column).max(initial=0) > _EXACT // max(topology.n, 1):
         raise NotImplementedError(f"the edges' {weight!r} are too large for exact sums")
     order, _ = _topological_order(G)

@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from gpu_pregel.networkx.dijkstra import NONE, Dijkstra, weighted_path_between
+from gpu_pregel.networkx.dijkstra import NONE, Dijkstra, paths_from, weighted_path_between
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import weighted_rows
 
@@ -43,8 +43,8 @@ def multi_source_dijkstra_path(
     G: BackendGraph, sources: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> dict[Any, list[Any]]:
     """Return a path to each node from its nearest source."""
-    paths: dict[Any, list[Any]] = multi_source_dijkstra(G, sources, None, cutoff, weight)[1]
-    return paths
+    vertices = source_vertices(G, sources)
+    return paths_from(G, weighted_rows(G, weight, mixed=True), vertices, cutoff)
 
 
 def multi_source_dijkstra_path_length(
@@ -139,4 +139,4 @@ def all_pairs_dijkstra_path(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, dict[Any, list[Any]]]]:
     """Yield each node and a path from it to each node."""
-    return _from_each(G, Dijkstra(G, weighted_rows(G, weight), cutoff), Dijkstra.paths)
+    return _from_each(G, Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff), Dijkstra.paths)

@@ -15,6 +15,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.sizes import SIZES
+from tests.gpu_pregel.networkx.comparison import Case, assert_same
 from tests.gpu_pregel.networkx.graphs import GRAPHS
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved to cache")
@@ -132,7 +133,18 @@ def test_a_converted_graph_converts_back(name: str) -> None:
 
 @pytest.mark.parametrize(
     "weights",
-    [(1, 2.5), ("1", "2"), (1.0, float("nan")), (True, False), (None, None), (1 << 60, 1), (1 + 2j, 1j), ([], [])],
+    [
+        (1, np.float64(2.5)),
+        (1, float("nan")),
+        (1.5, 1 << 60),
+        ("1", "2"),
+        (1.0, float("nan")),
+        (True, False),
+        (None, None),
+        (1 << 60, 1),
+        (1 + 2j, 1j),
+        ([], []),
+    ],
 )
 def test_weights_on_which_results_would_differ_are_refused(weights: tuple[Any, Any]) -> None:
     graph = nx.Graph([(0, 1, {"weight": weights[0]}), (1, 2, {"weight": weights[1]})])
@@ -158,6 +170,36 @@ def test_weights_keep_their_kind(weights: tuple[Any, Any], default: Any, expecte
     column = backend.convert_from_nx(graph, edge_attrs={"weight": default}).edge_values("weight")
     assert column.dtype == expected
     assert column.tolist() == [weights[0], weights[0], weights[1], weights[1]]
+
+
+MIXED_CALLS: dict[str, Callable[[Any, str], Any]] = {
+    "pagerank": lambda graph, backend: nx.pagerank(graph, backend=backend),
+    "katz": lambda graph, backend: nx.katz_centrality(graph, 0.01, weight="weight", backend=backend),
+    "betweenness": lambda graph, backend: nx.betweenness_centrality(graph, weight="weight", backend=backend),
+    "closeness": lambda graph, backend: nx.closeness_centrality(graph, distance="weight", backend=backend),
+    "clustering": lambda graph, backend: nx.clustering(graph, weight="weight", backend=backend),
+    "louvain": lambda graph, backend: nx.community.louvain_communities(graph, seed=1, backend=backend),
+    "modularity": lambda graph, backend: nx.community.modularity(graph, [set(graph)], backend=backend),
+    "path": lambda graph, backend: nx.shortest_path(graph, 0, 3, weight="weight", backend=backend),
+    "paths": lambda graph, backend: nx.single_source_dijkstra_path(graph, 0, backend=backend),
+    "forest": lambda graph, backend: list(nx.minimum_spanning_edges(graph, backend=backend)),
+    "matrix": lambda graph, backend: nx.to_numpy_array(graph, backend=backend).tolist(),
+}
+
+
+@pytest.mark.parametrize("name", MIXED_CALLS)
+def test_integers_among_floats_are_taken_where_results_do_not_tell_them_apart(name: str) -> None:
+    edges = [(0, 1, 1), (1, 2, 0.5), (0, 2, 2), (2, 3, 1.5), (1, 3, 3)]
+    graph = nx.Graph()
+    graph.add_weighted_edges_from(edges)
+    graph.add_edge(3, 4)
+    assert_same(MIXED_CALLS[name](graph, "gpu_pregel"), MIXED_CALLS[name](graph, "networkx"), Case())
+
+
+def test_integers_among_floats_are_refused_where_results_tell_them_apart() -> None:
+    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": 2.5})])
+    with pytest.raises(NotImplementedError, match="different types: float and int"):
+        backend.convert_from_nx(graph, edge_attrs={"weight": 1}).edge_values("weight")
 
 
 @pytest.mark.parametrize(("default", "expected"), [(1, [5, 5, 1, 1]), (0, [5, 5, 0, 0])])
@@ -219,7 +261,7 @@ def test_a_call_that_is_refused_says_why() -> None:
 
 
 def test_a_call_is_given_back_before_the_first_item_of_an_iterator() -> None:
-    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": 2.5})])
+    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": "2"})])
     with pytest.raises(NotImplementedError, match="raised NotImplementedError when calling"):
         nx.minimum_spanning_edges(graph, backend="gpu_pregel")
 

@@ -28,6 +28,7 @@ CASES: dict[str, list[Case]] = {
         _made(80, 0.1, seed=1),
         _made(40, 0.2, seed=2, directed=True),
         _made(9, 1.5),
+        _made(6, 1, directed=True),
         _made(1, 0.5, seed=4),
         _made(1, 1e-20, seed=4),
         _made(10, 1e-20, seed=4),

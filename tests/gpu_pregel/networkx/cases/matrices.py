@@ -40,5 +40,14 @@ CASES: dict[str, list[Case]] = {
         _reversed(weight="cost", dtype=np.int32),
         _half(),
     ],
-    "biadjacency_matrix": [_half(), _halves(weight="cost"), _reversed(), _ABSENT, _TWICE, call([]), _half(format="no"), _SQUARE],
+    "biadjacency_matrix": [
+        _half(),
+        _halves(weight="cost"),
+        _reversed(),
+        _ABSENT,
+        _TWICE,
+        call([]),
+        _half(format="no"),
+        _SQUARE,
+    ],
 }
