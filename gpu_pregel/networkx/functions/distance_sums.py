@@ -12,9 +12,9 @@ from gpu_pregel.host.graphs.networkx_adjacency import Adjacency
 from gpu_pregel.kernels.networkx.distance_sums_cpu import hop_moments, local_efficiencies
 from gpu_pregel.networkx.all_pairs import all_figures, is_connected
 from gpu_pregel.networkx.dijkstra import Dijkstra
+from gpu_pregel.networkx.edge_columns import EdgeColumn
 from gpu_pregel.networkx.functions.shortest_paths import bidirectional_shortest_path
 from gpu_pregel.networkx.functions.weighted_paths import source_vertices
-from gpu_pregel.networkx.edge_columns import EdgeColumn
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import rows, weighted_rows
 from gpu_pregel.networkx.topology import Topology
