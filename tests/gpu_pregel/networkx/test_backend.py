@@ -13,6 +13,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.networkx import FUNCTIONS
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.sizes import SIZES
 from tests.gpu_pregel.networkx.comparison import Case, assert_same
@@ -81,6 +82,11 @@ def test_the_size_decides_who_computes(priority: list[str]) -> None:
     nx.number_connected_components(between, backend="gpu_pregel")
     nx.number_connected_components(between)
     assert len(priority) == 3
+
+
+def test_sizes_are_measured_of_all_functions_of_graphs_that_networkx_has() -> None:
+    of_graphs = {name for name in FUNCTIONS if FUNCTIONS[name].module != "generators"}
+    assert of_graphs - SIZES.keys() == {"leiden_communities", "leiden_partitions"}
 
 
 def test_a_conversion_is_kept_until_the_graph_changes() -> None:
