@@ -78,6 +78,12 @@ class BackendGraph:
         graph._node_data = node_data
         return graph
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.topology.is_converted:
+            # It is in the cache of a NetworkX graph, and reads that graph: its copies are converted anew.
+            return type(None), ()
+        return super().__reduce_ex__(protocol)
+
     def is_directed(self) -> bool:
         """Return whether edges have a direction."""
         return self.topology.directed

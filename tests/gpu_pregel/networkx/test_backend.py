@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -109,6 +111,22 @@ def test_conversions_for_other_attributes_share_the_nodes_and_edges() -> None:
     weighted = backend.convert_from_nx(graph, edge_attrs={"cost": 2})
     assert weighted.topology is plain.topology
     assert weighted.edge_values("cost").tolist() == [2] * 6
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda graph: pickle.loads(pickle.dumps(graph))])
+def test_copies_of_a_converted_graph_are_converted_anew(copied: Callable[[Any], Any]) -> None:
+    graph = nx.DiGraph([(2, 0), (1, 0), (3, 0)])
+    assert nx.is_weakly_connected(graph, backend="gpu_pregel")
+    copy_of_graph = copied(graph)
+    graph.remove_edge(2, 0)
+    assert list(nx.bfs_edges(copy_of_graph, 0, reverse=True, backend="gpu_pregel")) == [(0, 2), (0, 1), (0, 3)]
+    assert nx.number_weakly_connected_components(graph, backend="gpu_pregel") == 2
+
+
+def test_graphs_of_this_package_can_be_pickled() -> None:
+    graph = gp.networkx.Graph(gp.Graph.from_edgelist([0, 1], [1, 2], [0.5, 2.0]))
+    copied = pickle.loads(pickle.dumps(graph))
+    assert nx.shortest_path_length(copied, 0, 2, weight="weight") == 2.5
 
 
 def test_a_graph_without_a_cache_is_converted_each_time() -> None:
