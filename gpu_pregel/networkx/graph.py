@@ -121,6 +121,13 @@ class BackendGraph:
         kind = ("Multi" if self.is_multigraph() else "") + ("DiGraph" if self.is_directed() else "Graph")
         return f"<{kind} of gpu_pregel: {len(self):,} nodes, {self.number_of_edges():,} edges>"
 
+    def __str__(self) -> str:
+        """What NetworkX says of the graph, for its errors."""
+        if (source := self.topology.source) is not None:
+            return str(source)
+        kind = ("Multi" if self.is_multigraph() else "") + ("DiGraph" if self.is_directed() else "Graph")
+        return f"{kind} with {len(self)} nodes and {self.number_of_edges()} edges"
+
     # What the functions of this backend read.
 
     def edge_values(self, name: Any, default: Any = 1, *, mixed: bool = False) -> Array | None:

@@ -140,9 +140,7 @@ def barycenter(G: BackendGraph, weight: Any = None, attr: Any = None, sp: Any = 
 
 def _disconnected(G: BackendGraph) -> nx.NetworkXNoPath:
     """Return the error of a graph in which some distance is infinite."""
-    return nx.NetworkXNoPath(
-        f"Input graph {_description(G)} is disconnected, so every induced subgraph has infinite barycentricity."
-    )
+    return nx.NetworkXNoPath(f"Input graph {G} is disconnected, so every induced subgraph has infinite barycentricity.")
 
 
 def _sums_by_hops(G: BackendGraph) -> list[int]:
@@ -162,15 +160,6 @@ def _sums_by_weight(G: BackendGraph, weight: Any) -> list[Any]:
             raise _disconnected(G)
         sums.append(sum(by_weight.values()))
     return sums
-
-
-def _description(G: BackendGraph) -> str:
-    """Return what str() says of the NetworkX graph."""
-    source = G.topology.source
-    if source is not None:
-        return str(source)
-    kind = ("Multi" if G.is_multigraph() else "") + ("DiGraph" if G.is_directed() else "Graph")
-    return f"{kind} with {len(G)} nodes and {G.number_of_edges()} edges"
 
 
 def harmonic_diameter(G: BackendGraph, sp: Any = None, *, weight: Any = None) -> float:

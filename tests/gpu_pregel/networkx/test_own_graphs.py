@@ -22,6 +22,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "projection": lambda graph: list(nx.bipartite.weighted_projected_graph(graph, [0, 2]).edges(data=True)),
     "redundancy": lambda graph: nx.bipartite.node_redundancy(graph, [0, 5]),
     "independent set": lambda graph: nx.maximal_independent_set(graph, seed=1),
+    "all distances": nx.floyd_warshall,
     "boundary": lambda graph: list(nx.edge_boundary(graph, [0, 1], data=True)),
 }
 
