@@ -43,6 +43,12 @@ def test_importing_networkx_loads_the_list_of_functions_only() -> None:
     assert loaded_after("import networkx as nx\nassert 'gpu_pregel' in nx.utils.backends.backend_info") == []
 
 
+def test_limits_are_in_the_documentation_that_networkx_shows() -> None:
+    notes = nx.utils.backends.backend_info["gpu_pregel"]["functions"]
+    assert notes["bfs_edges"] == {"additional_docs": "sort_neighbors is not supported."}
+    assert notes["triangles"] == {}
+
+
 def test_small_graphs_are_handed_over_before_anything_is_loaded() -> None:
     program = """import networkx as nx
 nx.config.backend_priority = ["gpu_pregel"]
@@ -258,6 +264,7 @@ def test_graphs_of_this_package_are_taken_as_they_are() -> None:
     assert list(nx.connected_components(graph, backend="gpu_pregel")) == [{"ann", "bob", "cid"}, {"dan", "eve"}]
     assert nx.number_connected_components(graph) == 2
     assert repr(graph) == "<Graph of gpu_pregel: 5 nodes, 3 edges>"
+    assert str(graph) == "Graph with 5 nodes and 3 edges"
     assert graph.engine() is edges or graph.engine().num_edges == 6
     assert "ann" in graph
     assert ["ann"] not in graph
