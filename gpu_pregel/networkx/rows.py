@@ -80,3 +80,11 @@ def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False, mi
     if graph.is_multigraph() and len(weights):
         weights = np.minimum.reduceat(weights, np.flatnonzero(first_of_parallel(*edges)))
     return WeightedRows(*rows(graph, reverse=reverse), weights, integers)
+
+
+def edges_of_rows(indptr: Array, vertices: Array) -> Array:
+    """Return the positions of the edges of vertices, row after row."""
+    degrees = np.diff(indptr)[vertices]
+    shifts = indptr[vertices] - (np.cumsum(degrees) - degrees)
+    edges: Array = np.repeat(shifts, degrees) + np.arange(int(degrees.sum()))
+    return edges
