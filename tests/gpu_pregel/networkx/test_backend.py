@@ -286,6 +286,8 @@ def test_a_function_that_the_backend_lacks_gets_a_networkx_graph(monkeypatch: py
 def test_a_call_that_is_refused_says_why() -> None:
     assert backend.can_run("no_such_function", (), {}) == "gpu_pregel does not implement no_such_function"
     assert not hasattr(backend, "no_such_function")
+    not_a_number = {"cutoff": float("nan")}
+    assert backend.can_run("predecessor", (nx.path_graph(3), 0), not_a_number) == "cutoff is not a number"
     with pytest.raises(AttributeError, match="does not implement 'no_such_function'"):
         _ = backend.no_such_function
     assert "connected_components" in dir(backend)
