@@ -68,6 +68,9 @@ class Dijkstra:
     def values(self) -> list[Any]:
         """Return the distances by distance; those of sources are the integer 0."""
         values = self._edges.numbers(self._distances[self.order])
+        if self._edges.floats is not None:
+            is_float = self._have_floats()[self.order].tolist()
+            values = [value if kept else int(value) for value, kept in zip(values, is_float, strict=True)]
         values[: len(self._sources)] = [0] * len(self._sources)
         return values
 
@@ -85,7 +88,25 @@ class Dijkstra:
 
     def length_to(self, vertex: int) -> Any:
         """Return the distance of a vertex that is not a source."""
-        return self._edges.number(self._distances[vertex])
+        length = self._distances[vertex]
+        if self._edges.floats is not None and not self._have_floats()[vertex]:
+            return int(length)
+        return self._edges.number(length)
+
+    def _have_floats(self) -> Array:
+        """Return whether there is a float among the mixed weights of the path to each vertex; bool[n]."""
+        edges, n = self._edges, len(self._parents)
+        assert edges.floats is not None
+        settled, found = np.zeros((2, n), np.bool_)
+        settled[self.order] = True
+        before = np.where(settled & (self._parents >= 0), self._parents, np.arange(n))
+        sources = np.repeat(np.arange(n), np.diff(edges.indptr))
+        on_path = (before[edges.neighbors] == sources) & (sources != edges.neighbors)
+        found[edges.neighbors[on_path]] = edges.floats[on_path]
+        for _ in range(n.bit_length()):
+            found |= found[before]
+            before = before[before]
+        return found
 
     def path_to(self, vertex: int) -> list[Any]:
         """Return the path to a vertex."""

@@ -18,8 +18,8 @@ class EdgeColumn(NamedTuple):
 
     values: Array
     """int64[m] or float64[m]."""
-    mixed: bool
-    """Whether some of the values are integers and others floats, in one column of floats."""
+    floats: Array | None = None
+    """bool[m]: which of the values are floats, if others are integers; the column is of floats then."""
 
 
 def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
@@ -34,16 +34,16 @@ def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
     kinds = set(map(type, values))
     if kinds == {int, float}:
         _check_exact(name, [value for value in values if type(value) is int])
-        return EdgeColumn(_floats(name, values), mixed=True)
+        return EdgeColumn(_floats(name, values), np.fromiter((type(v) is float for v in values), np.bool_, len(values)))
     if len(kinds) > 1:
         names = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise NotImplementedError(f"the edges' {name!r} are of different types: {names}")
     kind = next(iter(kinds), int)
     if issubclass(kind, (int, np.integer)) and kind is not bool:
         _check_exact(name, values)
-        return EdgeColumn(np.fromiter(values, np.int64, len(values)), mixed=False)
+        return EdgeColumn(np.fromiter(values, np.int64, len(values)))
     if issubclass(kind, float):
-        return EdgeColumn(_floats(name, values), mixed=False)
+        return EdgeColumn(_floats(name, values))
     raise NotImplementedError(f"the edges' {name!r} are of type {kind.__name__}")
 
 

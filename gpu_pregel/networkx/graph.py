@@ -55,7 +55,7 @@ class BackendGraph:
         self._node_data: list[dict[Any, Any]] | None = None
         if graph.weights is not None:
             kind = np.float64 if graph.weights.dtype.kind == "f" else np.int64
-            self._columns["weight"] = EdgeColumn(graph.weights.astype(kind), mixed=False)
+            self._columns["weight"] = EdgeColumn(graph.weights.astype(kind))
 
     @classmethod
     def _converted(
@@ -149,9 +149,13 @@ class BackendGraph:
                 return np.repeat(edge_column(name, [default]).values, self.topology.m)
             self._columns[name] = edge_column(name, attribute_values(self._edge_data, name, default))
         column = self._columns[name]
-        if column.mixed and not mixed:
+        if column.floats is not None and not mixed:
             raise NotImplementedError(f"the edges' {name!r} are of different types: float and int")
         return column.values
+
+    def edge_floats(self, name: Any) -> Array | None:
+        """Return which values of an attribute are floats, bool[m], if others are integers; it has been read before."""
+        return self._columns[name].floats if name in self._columns else None
 
     def edge_data(self) -> list[dict[Any, Any]]:
         """Return the attributes of each stored edge, for functions that preserve all of them."""

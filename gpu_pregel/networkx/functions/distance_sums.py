@@ -79,7 +79,7 @@ def _without(G: BackendGraph, node: Any, weight: Any) -> BackendGraph:
     column = G.edge_values(weight)
     return BackendGraph._converted(
         Topology(Adjacency(nodes, indptr, neighbors), directed=G.is_directed(), multigraph=G.is_multigraph()),
-        columns={} if column is None else {weight: EdgeColumn(column[kept], mixed=False)},
+        columns={} if column is None else {weight: EdgeColumn(column[kept])},
         edge_data=None,
         node_data=None,
         attributes={},

@@ -120,7 +120,7 @@ def _lengths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[
         end = _target_number(G, target, f"Source {target} is not in G")
         found = search(rows(G, reverse=True), end, None)
         return dict(zip(G.nodes_at(found.order), found.depths[found.order].tolist(), strict=True))
-    edges = weighted_rows(G, weight, reverse=True)
+    edges = weighted_rows(G, weight, reverse=True, mixed=method == DIJKSTRA)
     if method == DIJKSTRA:
         return lengths_from(G, edges, _target_number(G, target, f"Node {target} not found in graph"))
     found_by_weight = BellmanFord(edges, [_target_number(G, target, f"Source {target} not in G")])

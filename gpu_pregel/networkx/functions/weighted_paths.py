@@ -29,7 +29,7 @@ def multi_source_dijkstra(
     vertices = source_vertices(G, sources)
     if target in sources:
         return 0, [target]
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     end = NONE if target is None else G.topology.numbers.get(target, NONE)
     search.run(vertices, end)
     if target is None:
@@ -52,7 +52,7 @@ def multi_source_dijkstra_path_length(
 ) -> dict[Any, Any]:
     """Return the distance of each node from its nearest source."""
     vertices = source_vertices(G, sources)
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     search.run(vertices)
     return search.lengths()
 
@@ -90,7 +90,7 @@ def dijkstra_path_length(G: BackendGraph, source: Any, target: Any, weight: Any 
         raise nx.NodeNotFound(f"Node {source} not found in graph")
     if source == target:
         return 0
-    search = Dijkstra(G, weighted_rows(G, weight))
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True))
     end = G.topology.numbers.get(target, NONE)
     search.run([G.topology.numbers[source]], end)
     if not search.reached(end):
@@ -109,7 +109,7 @@ def dijkstra_predecessor_and_distance(
     """Return all predecessors of each node on shortest paths, and its distance."""
     if source not in G:
         raise nx.NodeNotFound(f"Node {source} is not found in the graph")
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     search.run([G.topology.numbers[source]])
     return search.predecessors(), search.lengths()
 
@@ -124,7 +124,7 @@ def all_pairs_dijkstra(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
     """Yield each node, and the distances and paths from it."""
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     return _from_each(G, search, lambda search: (search.lengths(), search.paths()))
 
 
@@ -132,7 +132,7 @@ def all_pairs_dijkstra_path_length(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, dict[Any, Any]]]:
     """Yield each node and the distances from it."""
-    return _from_each(G, Dijkstra(G, weighted_rows(G, weight), cutoff), Dijkstra.lengths)
+    return _from_each(G, Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff), Dijkstra.lengths)
 
 
 def all_pairs_dijkstra_path(

@@ -212,16 +212,20 @@ MIXED_CALLS: dict[str, Callable[[Any, str], Any]] = {
     "modularity": lambda graph, backend: nx.community.modularity(graph, [set(graph)], backend=backend),
     "path": lambda graph, backend: nx.shortest_path(graph, 0, 3, weight="weight", backend=backend),
     "paths": lambda graph, backend: nx.single_source_dijkstra_path(graph, 0, backend=backend),
+    "distances": lambda graph, backend: nx.single_source_dijkstra(graph, 0, backend=backend),
+    "distance": lambda graph, backend: nx.shortest_path_length(graph, 0, 4, weight="weight", backend=backend),
     "forest": lambda graph, backend: list(nx.minimum_spanning_edges(graph, backend=backend)),
     "matrix": lambda graph, backend: nx.to_numpy_array(graph, backend=backend).tolist(),
 }
 
 
-@pytest.mark.parametrize("name", MIXED_CALLS)
-def test_integers_among_floats_are_taken_where_results_do_not_tell_them_apart(name: str) -> None:
-    edges = [(0, 1, 1), (1, 2, 0.5), (0, 2, 2), (2, 3, 1.5), (1, 3, 3)]
-    graph = nx.Graph()
-    graph.add_weighted_edges_from(edges)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*((name, nx.Graph) for name in MIXED_CALLS), ("distances", nx.MultiDiGraph), ("distance", nx.MultiDiGraph)],
+)
+def test_integers_among_floats_are_taken_where_results_are_those_of_networkx(name: str, kind: Any) -> None:
+    graph = kind()
+    graph.add_weighted_edges_from([(0, 1, 1), (1, 2, 0.5), (0, 2, 2), (2, 3, 1.5), (1, 3, 3), (1, 5, 2), (1, 5, 2.0)])
     graph.add_edge(3, 4)
     assert_same(MIXED_CALLS[name](graph, "gpu_pregel"), MIXED_CALLS[name](graph, "networkx"), Case())
 

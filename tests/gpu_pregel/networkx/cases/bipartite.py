@@ -24,6 +24,7 @@ _ABSENT = Case(lambda graph: ((graph, [*_side(graph), "absent"]), {}))
 _HALF = Case(lambda graph: ((graph, list(graph)[::2]), {}))
 _ALL = Case(lambda graph: ((graph, list(graph)), {}))
 
+
 def _isolates_between(kind: Any) -> Case:
     """Return a graph of which each component follows an isolated node; edges lead to the first of its nodes."""
     graph = kind()
