@@ -20,10 +20,11 @@ def attribute_names(*arguments: str) -> Condition:
 
 
 def numbers(*arguments: str) -> Condition:
-    """Require that each of these arguments is a number, or None."""
+    """Require that each of these arguments is a number and not NaN, or None."""
 
     def reason(values: Mapping[str, Any]) -> str | None:
-        others = (name for name in arguments if values[name] is not None and not isinstance(values[name], Real))
+        given = ((name, values[name]) for name in arguments if values[name] is not None)
+        others = (name for name, value in given if not isinstance(value, Real) or value != value)
         return next((f"{name} is not a number" for name in others), None)
 
     return reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_edge_data, read_edge_numbers
-from gpu_pregel.networkx.edge_columns import edge_column
+from gpu_pregel.networkx.edge_columns import EdgeColumn, edge_column
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.topology import Topology
 
@@ -45,10 +45,10 @@ def _columns(graph: networkx.Graph, defaults: dict[Any, Any]) -> dict[Any, Any]:
     """Return some attributes of the edges as arrays."""
     columns = {}
     for name, default in defaults.items():
-        column = read_edge_numbers(graph, name, default)
-        if column is None:
-            column = edge_column(name, attribute_values(read_edge_data(graph), name, default))
-        columns[name] = column
+        if (numbers := read_edge_numbers(graph, name, default)) is not None:
+            columns[name] = EdgeColumn(numbers)
+        else:
+            columns[name] = edge_column(name, attribute_values(read_edge_data(graph), name, default))
     return columns
 
 

@@ -68,11 +68,16 @@ class Dijkstra:
     def values(self) -> list[Any]:
         """Return the distances by distance; those of sources are the integer 0."""
         values = self._edges.numbers(self._distances[self.order])
+        if self._edges.floats is not None:
+            is_float = self._have_floats()[self.order].tolist()
+            values = [value if kept else int(value) for value, kept in zip(values, is_float, strict=True)]
         values[: len(self._sources)] = [0] * len(self._sources)
         return values
 
     def lengths(self) -> dict[Any, Any]:
         """Return the distance of each node by distance."""
+        if self._edges.floats is not None:
+            return dict(zip(self._graph.nodes_at(self.order), self.values(), strict=True))
         return self._edges.lengths(self._graph, self.order, self._distances, len(self._sources))
 
     def paths(self) -> dict[Any, list[Any]]:
@@ -85,7 +90,25 @@ class Dijkstra:
 
     def length_to(self, vertex: int) -> Any:
         """Return the distance of a vertex that is not a source."""
-        return self._edges.number(self._distances[vertex])
+        length = self._distances[vertex]
+        if self._edges.floats is not None and not self._have_floats()[vertex]:
+            return int(length)
+        return self._edges.number(length)
+
+    def _have_floats(self) -> Array:
+        """Return whether there is a float among the mixed weights of the path to each vertex; bool[n]."""
+        edges, n = self._edges, len(self._parents)
+        assert edges.floats is not None
+        settled, found = np.zeros((2, n), np.bool_)
+        settled[self.order] = True
+        before = np.where(settled & (self._parents >= 0), self._parents, np.arange(n))
+        sources = np.repeat(np.arange(n), np.diff(edges.indptr))
+        on_path = (before[edges.neighbors] == sources) & (sources != edges.neighbors)
+        found[edges.neighbors[on_path]] = edges.floats[on_path]
+        for _ in range(n.bit_length()):
+            found |= found[before]
+            before = before[before]
+        return found
 
     def path_to(self, vertex: int) -> list[Any]:
         """Return the path to a vertex."""
@@ -127,14 +150,16 @@ def paths_from(
     return search.paths()
 
 
-def weighted_path_between(graph: BackendGraph, source: Any, target: Any, weight: Any) -> tuple[Any, list[Any]]:
+def weighted_path_between(
+    graph: BackendGraph, source: Any, target: Any, weight: Any, *, mixed: bool = False
+) -> tuple[Any, list[Any]]:
     """Return the length and the nodes of the path that NetworkX's search from both ends finds."""
     for node, role in ((source, "Source"), (target, "Target")):
         if node not in graph:
             raise nx.NodeNotFound(f"{role} {node} is not in G")
     if source == target:
         return 0, [source]
-    edges, in_edges = weighted_rows(graph, weight), weighted_rows(graph, weight, reverse=True)
+    edges, in_edges = (weighted_rows(graph, weight, reverse=reverse, mixed=mixed) for reverse in (False, True))
     shape = (2, len(graph))
     states, distances, parents = np.zeros(shape, np.uint8), np.empty(shape), np.empty(shape, np.int64)
     numbers = graph.topology.numbers

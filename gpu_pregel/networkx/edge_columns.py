@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,26 +13,47 @@ _EXACT = 1 << 53
 """Integers up to this size are exact as floats."""
 
 
-def edge_column(name: Any, values: Sequence[Any]) -> Array:
-    """Return an attribute of all stored edges as int64 or float64.
+class EdgeColumn(NamedTuple):
+    """An attribute of all stored edges."""
+
+    values: Array
+    """int64[m] or float64[m]."""
+    floats: Array | None = None
+    """bool[m]: which of the values are floats, if others are integers; the column is of floats then."""
+
+
+def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
+    """Return an attribute of all stored edges as numbers.
 
     Raises
     ------
     NotImplementedError
-        A value is missing, no number or NaN, or they differ in type, on which the type of NetworkX's results depends.
+        A value is missing, no number or NaN, or they differ in type, on which the type of NetworkX's results depends:
+        only Python's integers and floats may be mixed.
     """
     kinds = set(map(type, values))
+    if kinds == {int, float}:
+        _check_exact(name, [value for value in values if type(value) is int])
+        return EdgeColumn(_floats(name, values), np.fromiter((type(v) is float for v in values), np.bool_, len(values)))
     if len(kinds) > 1:
         names = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise NotImplementedError(f"the edges' {name!r} are of different types: {names}")
     kind = next(iter(kinds), int)
     if issubclass(kind, (int, np.integer)) and kind is not bool:
-        if values and not (min(values) >= -_EXACT and max(values) <= _EXACT):
-            raise NotImplementedError(f"an edge's {name!r} is larger than 2^53")
-        return np.fromiter(values, np.int64, len(values))
+        _check_exact(name, values)
+        return EdgeColumn(np.fromiter(values, np.int64, len(values)))
     if issubclass(kind, float):
-        column = np.fromiter(values, np.float64, len(values))
-        if np.isnan(column).any():
-            raise NotImplementedError(f"an edge's {name!r} is NaN")
-        return column
+        return EdgeColumn(_floats(name, values))
     raise NotImplementedError(f"the edges' {name!r} are of type {kind.__name__}")
+
+
+def _check_exact(name: Any, values: Sequence[Any]) -> None:
+    if values and not (min(values) >= -_EXACT and max(values) <= _EXACT):
+        raise NotImplementedError(f"an edge's {name!r} is larger than 2^53")
+
+
+def _floats(name: Any, values: Sequence[Any]) -> Array:
+    column = np.fromiter(values, np.float64, len(values))
+    if np.isnan(column).any():
+        raise NotImplementedError(f"an edge's {name!r} is NaN")
+    return column

@@ -30,7 +30,7 @@ class Edges(NamedTuple):
 def edges_once(graph: BackendGraph, weight: str | None) -> Edges:
     """Return each edge once, with its weight as a float; without ``weight`` it is 1."""
     topology = graph.topology
-    values = graph.edge_values(weight)
+    values = graph.edge_values(weight, mixed=True)
     weights = np.ones(topology.m) if values is None else values.astype(np.float64)
     edges = Edges(topology.sources, topology.neighbors, weights)
     return edges if topology.directed else edges.select(edges.sources <= edges.targets)

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values
-from gpu_pregel.networkx.edge_columns import edge_column
+from gpu_pregel.networkx.edge_columns import EdgeColumn, edge_column
 from gpu_pregel.networkx.filled_dicts import filled_dict
 from gpu_pregel.networkx.topology import Topology
 
@@ -53,20 +53,20 @@ class BackendGraph:
         self.__networkx_cache__: dict[str, Any] = {}
         self.topology = Topology.from_engine(graph)
         self.graph: dict[Any, Any] = {}
-        self._columns: dict[Any, Array] = {}
+        self._columns: dict[Any, EdgeColumn] = {}
         self._engines: dict[Any, Graph] = {None: graph}
         self._edge_data: list[dict[Any, Any]] | None = None
         self._node_data: list[dict[Any, Any]] | None = None
         if graph.weights is not None:
             kind = np.float64 if graph.weights.dtype.kind == "f" else np.int64
-            self._columns["weight"] = graph.weights.astype(kind)
+            self._columns["weight"] = EdgeColumn(graph.weights.astype(kind))
 
     @classmethod
     def _converted(
         cls,
         topology: Topology,
         *,
-        columns: dict[Any, Array],
+        columns: dict[Any, EdgeColumn],
         edge_data: list[dict[Any, Any]] | None,
         node_data: list[dict[Any, Any]] | None,
         attributes: dict[Any, Any],
@@ -81,6 +81,12 @@ class BackendGraph:
         graph._edge_data = edge_data
         graph._node_data = node_data
         return graph
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.topology.is_converted:
+            # It is in the cache of a NetworkX graph, and reads that graph: its copies are converted anew.
+            return type(None), ()
+        return super().__reduce_ex__(protocol)
 
     def is_directed(self) -> bool:
         """Return whether edges have a direction."""
@@ -119,28 +125,50 @@ class BackendGraph:
         kind = ("Multi" if self.is_multigraph() else "") + ("DiGraph" if self.is_directed() else "Graph")
         return f"<{kind} of gpu_pregel: {len(self):,} nodes, {self.number_of_edges():,} edges>"
 
+    def __str__(self) -> str:
+        """What NetworkX says of the graph, for its errors."""
+        if (source := self.topology.source) is not None:
+            return str(source)
+        kind = ("Multi" if self.is_multigraph() else "") + ("DiGraph" if self.is_directed() else "Graph")
+        return f"{kind} with {len(self)} nodes and {self.number_of_edges()} edges"
+
     # What the functions of this backend read.
 
-    def edge_values(self, name: Any, default: Any = 1) -> Array | None:
+    def edge_values(self, name: Any, default: Any = 1, *, mixed: bool = False) -> Array | None:
         """Return an attribute of all stored edges, int64[m] or float64[m]; None if ``name`` is None.
 
-        Edges without it have ``default``.
+        Edges without it have ``default``. With ``mixed`` integers among floats become floats: for functions whose
+        results do not tell them apart.
+
+        Raises
+        ------
+        NotImplementedError
+            See :func:`edge_column`; or there are integers among floats, and not ``mixed``.
         """
         if name is None:
             return None
         if name not in self._columns:
             if self._edge_data is None:
                 # It is not kept: columns are attributes that the edges have.
-                return np.repeat(edge_column(name, [default]), self.topology.m)
+                return np.repeat(edge_column(name, [default]).values, self.topology.m)
             self._columns[name] = edge_column(name, attribute_values(self._edge_data, name, default))
-        return self._columns[name]
+        column = self._columns[name]
+        if column.floats is not None and not mixed:
+            raise NotImplementedError(f"the edges' {name!r} are of different types: float and int")
+        return column.values
+
+    def edge_floats(self, name: Any) -> Array | None:
+        """Return which values of an attribute are floats, bool[m], if others are integers; it has been read before."""
+        return self._columns[name].floats if name in self._columns else None
 
     def edge_data(self) -> list[dict[Any, Any]]:
         """Return the attributes of each stored edge, for functions that preserve all of them."""
         if self._edge_data is not None:
             return self._edge_data
         weights = self._columns.get("weight")
-        return [{} for _ in range(self.topology.m)] if weights is None else [{"weight": w} for w in weights.tolist()]
+        if weights is None:
+            return [{} for _ in range(self.topology.m)]
+        return [{"weight": weight} for weight in weights.values.tolist()]
 
     def node_data(self) -> list[dict[Any, Any]]:
         """Return the attributes of each node, for functions that need any of them."""
@@ -151,7 +179,7 @@ class BackendGraph:
         if weight is None:
             return self.topology.engine
         if weight not in self._engines:
-            self._engines[weight] = self.topology.weighted_engine(self.edge_values(weight))
+            self._engines[weight] = self.topology.weighted_engine(self.edge_values(weight, mixed=True))
         return self._engines[weight]
 
     def by_node(self, values: npt.NDArray[Any]) -> dict[Any, Any]:

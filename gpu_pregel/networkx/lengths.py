@@ -22,7 +22,7 @@ def rows_by_length(graph: BackendGraph, weight: Any, *, positive: bool = False) 
     NotImplementedError
         A length is negative, or 0 and ``positive``.
     """
-    lengths = graph.edge_values(weight)
+    lengths = graph.edge_values(weight, mixed=True)
     if lengths is not None and len(lengths) and (lengths.min() < 0 or (positive and lengths.min() == 0)):
         raise NotImplementedError(f"the edges' {weight!r} are not all positive")
     simple = without_repetitions(graph.engine(weight))

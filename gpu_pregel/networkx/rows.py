@@ -32,6 +32,8 @@ class WeightedRows(NamedTuple):
     weights: Array
     integers: bool
     """Whether distances are integers, which all sums of weights are if all weights are."""
+    floats: Array | None = None
+    """bool[m]: which weights are floats if others are not; a distance is an integer if all weights of its path are."""
 
     def buckets(self) -> int:
         """Return how many buckets a search for small integer weights needs, or 0 if a heap is better."""
@@ -63,8 +65,10 @@ def rows(graph: BackendGraph, *, reverse: bool = False) -> Rows:
     return Rows(*(topology.distinct_predecessors if reverse else topology.distinct))
 
 
-def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) -> WeightedRows:
+def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False, mixed: bool = False) -> WeightedRows:
     """Return the edges of each vertex with an attribute as weights, 1 if ``weight`` is None.
+
+    ``mixed`` weights are taken by functions that return paths without their lengths, or read ``floats``.
 
     Raises
     ------
@@ -72,16 +76,32 @@ def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False) ->
         A path's length may be an integer that is not exact as a float.
     """
     topology = graph.topology
-    column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight)
+    column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight, mixed=mixed)
     assert column is not None
     integers = column.dtype.kind == "i"
     if integers and len(column) and max(int(column.max()), -int(column.min())) * topology.n >= _EXACT:
         raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
-    weights = column.astype(np.float64)
+    weights, floats = column.astype(np.float64), None if weight is None else graph.edge_floats(weight)
     edges = topology.indptr, topology.neighbors
     if reverse and graph.is_directed():
         edges = topology.predecessors
         weights = weights[topology.predecessor_edges]
+        floats = None if floats is None else floats[topology.predecessor_edges]
     if graph.is_multigraph() and len(weights):
-        weights = np.minimum.reduceat(weights, np.flatnonzero(first_of_parallel(*edges)))
-    return WeightedRows(*rows(graph, reverse=reverse), weights, integers)
+        starts = np.flatnonzero(first_of_parallel(*edges))
+        smallest = np.minimum.reduceat(weights, starts)
+        if floats is not None:
+            # Of equal weights NetworkX takes the first.
+            is_smallest = weights == np.repeat(smallest, np.diff(starts, append=len(weights)))
+            places = np.where(is_smallest, np.arange(len(weights)), len(weights))
+            floats = floats[np.minimum.reduceat(places, starts)]
+        weights = smallest
+    return WeightedRows(*rows(graph, reverse=reverse), weights, integers, floats)
+
+
+def edges_of_rows(indptr: Array, vertices: Array) -> Array:
+    """Return the positions of the edges of vertices, row after row."""
+    degrees = np.diff(indptr)[vertices]
+    shifts = indptr[vertices] - (np.cumsum(degrees) - degrees)
+    edges: Array = np.repeat(shifts, degrees) + np.arange(int(degrees.sum()))
+    return edges

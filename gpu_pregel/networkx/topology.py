@@ -64,6 +64,11 @@ class Topology:
         return None if self._source is None else self._source()
 
     @property
+    def is_converted(self) -> bool:
+        """Whether this has been read from a NetworkX graph."""
+        return self._source is not None
+
+    @property
     def base_size(self) -> int:
         """The number of nodes of the graph of which this is a view, else ``n``; orders of subgraphs depend on it."""
         return len(getattr(self.source, "_graph", self.nodes))

@@ -10,8 +10,8 @@ _BY_NAME = (attribute_names("weight"),)
 FUNCTIONS = (
     Function("average_neighbor_degree", "assortativity", conditions=_BY_NAME),
     Function("average_degree_connectivity", "assortativity", conditions=_BY_NAME),
-    Function("overall_reciprocity", "assortativity", conditions=(simple(),)),
-    Function("reciprocity", "assortativity", conditions=(simple(),)),
+    Function("overall_reciprocity", "assortativity", conditions=(simple(),), note="for simple graphs"),
+    Function("reciprocity", "assortativity", conditions=(simple(),), note="for simple graphs"),
     Function("rich_club_coefficient", "assortativity", conditions=(false("normalized"),), note="with normalized=False"),
     Function("s_metric", "assortativity"),
 )

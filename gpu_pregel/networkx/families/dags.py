@@ -8,6 +8,7 @@ from gpu_pregel.networkx.function import Function
 FUNCTIONS = (
     Function("ancestors", "dags"),
     Function("descendants", "dags"),
+    Function("lowest_common_ancestor", "dags"),
     Function("has_cycle", "dags", home="algorithms.dag"),
     Function("is_directed_acyclic_graph", "dags"),
     Function("topological_generations", "dags"),

@@ -23,10 +23,11 @@ def _python_seed(values: Mapping[str, Any]) -> str | None:
     return None if type(values["seed"]) is random.Random else "the seed is no integer and no random.Random"
 
 
+_NOTE = "without create_using"
 _PLAIN = (_plain_numbers, _python_seed, unset("create_using"))
 
 FUNCTIONS = (
-    Function("gnp_random_graph", "generators", conditions=_PLAIN),
-    Function("fast_gnp_random_graph", "generators", conditions=_PLAIN),
-    Function("gnm_random_graph", "generators", conditions=_PLAIN),
+    Function("gnp_random_graph", "generators", conditions=_PLAIN, note=_NOTE),
+    Function("fast_gnp_random_graph", "generators", conditions=_PLAIN, note=_NOTE),
+    Function("gnm_random_graph", "generators", conditions=_PLAIN, note=_NOTE),
 )

@@ -7,6 +7,10 @@ from gpu_pregel.networkx.function import Function
 
 FUNCTIONS = (
     Function("pagerank", "link_analysis", conditions=(attribute_names("weight"),)),
-    Function("google_matrix", "link_analysis", conditions=(attribute_names("weight"), all_nodes("nodelist"))),
+    Function(
+        *("google_matrix", "link_analysis"),
+        conditions=(attribute_names("weight"), all_nodes("nodelist")),
+        note="of all nodes",
+    ),
     Function("hits", "link_analysis"),
 )

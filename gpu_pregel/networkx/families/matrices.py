@@ -33,6 +33,6 @@ FUNCTIONS = (
     Function("normalized_laplacian_matrix", "matrices", conditions=_PLAIN),
     Function("modularity_matrix", "matrices", conditions=_PLAIN),
     Function("directed_modularity_matrix", "matrices", conditions=_PLAIN),
-    Function("incidence_matrix", "matrices", conditions=(*_PLAIN, unset("edgelist"))),
+    Function("incidence_matrix", "matrices", conditions=(*_PLAIN, unset("edgelist")), note="without edgelist"),
     Function("biadjacency_matrix", "matrices", "bipartite", conditions=_PLAIN),
 )

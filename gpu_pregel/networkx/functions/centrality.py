@@ -80,7 +80,7 @@ def eigenvector_centrality_numpy(
         raise nx.AmbiguousSolution(
             "`eigenvector_centrality_numpy` does not give consistent results for disconnected graphs"
         )
-    column = G.edge_values(weight)
+    column = G.edge_values(weight, mixed=True)
     data = np.ones(topology.m) if column is None else column.astype(float)
     places = (topology.neighbors.astype(np.int32), topology.sources.astype(np.int32))
     matrix = scipy.sparse.coo_array((data, places), shape=(n, n)).tocsr()

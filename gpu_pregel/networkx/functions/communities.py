@@ -80,9 +80,9 @@ def modularity(G: BackendGraph, communities: Any, weight: str | None = "weight",
         communities = list(communities)
     labels = _labels(G, communities)
     if labels is None:
-        raise nx.community.quality.NotAPartition(_description(G), communities)
+        raise nx.community.quality.NotAPartition(str(G), communities)
     topology, count = G.topology, len(communities)
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     weights = np.ones(topology.m, np.int64) if values is None else values
     sources, targets = topology.sources, topology.neighbors
     inside = labels[sources] == labels[targets]
@@ -160,7 +160,7 @@ def _counted_rows(indptr: Array, neighbors: Array) -> Rows:
 
 
 def _weighted_rows(G: BackendGraph, weight: str) -> Rows:
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     assert values is not None
     return G.topology.indptr, G.topology.neighbors, values.astype(np.float64)
 
@@ -247,11 +247,3 @@ def _disjoint_labels(G: BackendGraph, communities: list[Iterable[Any]]) -> Array
     labels = np.full(len(G), -1)
     labels[vertices] = np.repeat(np.arange(len(members)), [len(community) for community in members])
     return labels if np.count_nonzero(labels >= 0) == len(vertices) else None
-
-
-def _description(G: BackendGraph) -> str:
-    """Describe the graph as NetworkX does, by its name if it has one."""
-    if (source := G.topology.source) is not None:
-        return str(source)
-    kind = ("Multi" if G.is_multigraph() else "") + ("DiGraph" if G.is_directed() else "Graph")
-    return f"{kind} with {len(G)} nodes and {G.number_of_edges()} edges"

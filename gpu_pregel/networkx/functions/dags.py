@@ -37,6 +37,31 @@ def descendants(G: BackendGraph, source: Any) -> set[Any]:
     return set(G.nodes_at(breadth_first(G, [vertex_of(G, source)]).order[1:]))
 
 
+def lowest_common_ancestor(G: BackendGraph, node1: Any, node2: Any, default: Any = None) -> Any:
+    """Return a common ancestor of two nodes of which no successor is one."""
+    if has_cycle(G):
+        raise nx.NetworkXError("LCA only defined on directed acyclic graphs.")
+    if len(G) == 0:
+        raise nx.NetworkXPointlessConcept("LCA meaningless on null graphs.")
+    numbers = G.topology.numbers
+    if absent := {node1, node2}.difference(numbers):
+        raise nx.NodeNotFound(f"Node(s) {absent} from pair {(node1, node2)} not in G.")
+    first, second = ancestors(G, node1), ancestors(G, node2)
+    first.add(node1)
+    second.add(node2)
+    common = first & second
+    if not common:
+        return default
+    # NetworkX begins at the first node of this set, and goes on to the first successor in it.
+    indptr, neighbors = G.topology.distinct
+    following = [next(iter(common))]
+    while following:
+        found, u = following[0], numbers[following[0]]
+        row = G.nodes_at(neighbors[indptr[u] : indptr[u + 1]])
+        following = [node for node in row if node in common][:1]
+    return found
+
+
 def has_cycle(G: BackendGraph) -> bool:
     """Tell whether a directed graph has a cycle."""
     return len(_topological_order(G)[0]) < len(G)
@@ -134,7 +159,7 @@ def _longest_path(G: BackendGraph, weight: str | None, default_weight: Any) -> t
     topology = G.topology
     column = G.edge_values(weight, default_weight)
     if column is None:
-        column = edge_column("default weight", [default_weight] * topology.m)
+        column = edge_column("default weight", [default_weight] * topology.m).values
     if column.dtype.kind == "i" and np.abs(column).max(initial=0) > _EXACT // max(topology.n, 1):
         raise NotImplementedError(f"the edges' {weight!r} are too large for exact sums")
     order, _ = _topological_order(G)

@@ -12,6 +12,7 @@ from gpu_pregel.host.graphs.networkx_adjacency import Adjacency
 from gpu_pregel.kernels.networkx.distance_sums_cpu import hop_moments, local_efficiencies
 from gpu_pregel.networkx.all_pairs import all_figures, is_connected
 from gpu_pregel.networkx.dijkstra import Dijkstra
+from gpu_pregel.networkx.edge_columns import EdgeColumn
 from gpu_pregel.networkx.functions.shortest_paths import bidirectional_shortest_path
 from gpu_pregel.networkx.functions.weighted_paths import source_vertices
 from gpu_pregel.networkx.graph import BackendGraph
@@ -78,7 +79,7 @@ def _without(G: BackendGraph, node: Any, weight: Any) -> BackendGraph:
     column = G.edge_values(weight)
     return BackendGraph._converted(
         Topology(Adjacency(nodes, indptr, neighbors), directed=G.is_directed(), multigraph=G.is_multigraph()),
-        columns={} if column is None else {weight: column[kept]},
+        columns={} if column is None else {weight: EdgeColumn(column[kept])},
         edge_data=None,
         node_data=None,
         attributes={},

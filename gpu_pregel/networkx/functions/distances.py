@@ -69,8 +69,6 @@ def _nodes_among(G: BackendGraph, nodes: Any) -> Iterator[Any]:
 
 def eccentricity(G: BackendGraph, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
     """Return the largest distance from a node, from several, or from each."""
-    if sp is not None:
-        raise NotImplementedError("sp is given")
     if v is None:
         return _of_all(G, weight)
     numbers = G.topology.numbers
@@ -84,13 +82,9 @@ def _bounds(G: BackendGraph, usebounds: bool) -> bool:
     return usebounds is True and not G.is_directed()
 
 
-def _all(G: BackendGraph, e: Any, usebounds: bool, weight: Any) -> dict[Any, Any]:
+def _all(G: BackendGraph, usebounds: bool, weight: Any) -> dict[Any, Any]:
     """Return all eccentricities; raise the error of NetworkX's search for bounds where it would be used."""
-    if e is not None:
-        raise NotImplementedError("e is given")
     if _bounds(G, usebounds):
-        if weight is not None:
-            raise NotImplementedError("usebounds with weights")
         if len(G) == 0:
             max(())  # its error is that of the search
         elif not is_connected(G):
@@ -100,19 +94,19 @@ def _all(G: BackendGraph, e: Any, usebounds: bool, weight: Any) -> dict[Any, Any
 
 def diameter(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
     """Return the largest distance between two nodes."""
-    if e is None and weight is None and len(G) > 0 and not G.is_directed() and is_connected(G):
+    if weight is None and len(G) > 0 and not G.is_directed() and is_connected(G):
         return diameters.diameter(G.engine()).lower
-    return max(_all(G, e, usebounds, weight).values())
+    return max(_all(G, usebounds, weight).values())
 
 
 def radius(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
     """Return the smallest eccentricity."""
-    return min(_all(G, e, usebounds, weight).values())
+    return min(_all(G, usebounds, weight).values())
 
 
 def periphery(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> list[Any]:
     """Return the nodes of the largest eccentricity."""
-    found = _all(G, e, usebounds, weight)
+    found = _all(G, usebounds, weight)
     largest = max(found.values())
     return [node for node, value in found.items() if value == largest]
 
@@ -121,15 +115,13 @@ def center(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: Any 
     """Return the nodes of the smallest eccentricity."""
     if len(G) == 0 and weight is None and not G.is_directed() and not _bounds(G, usebounds):
         raise nx.NetworkXPointlessConcept("G has no nodes.")
-    found = _all(G, e, usebounds, weight)
+    found = _all(G, usebounds, weight)
     smallest = min(found.values())
     return [node for node, value in found.items() if value == smallest]
 
 
 def barycenter(G: BackendGraph, weight: Any = None, attr: Any = None, sp: Any = None) -> list[Any]:
     """Return the nodes of the smallest sum of distances to all nodes."""
-    if attr is not None or sp is not None:
-        raise NotImplementedError("attr or sp is given")
     plain = weight is None and not G.is_directed()
     if len(G) == 0:
         if plain:
@@ -148,9 +140,7 @@ def barycenter(G: BackendGraph, weight: Any = None, attr: Any = None, sp: Any = 
 
 def _disconnected(G: BackendGraph) -> nx.NetworkXNoPath:
     """Return the error of a graph in which some distance is infinite."""
-    return nx.NetworkXNoPath(
-        f"Input graph {_description(G)} is disconnected, so every induced subgraph has infinite barycentricity."
-    )
+    return nx.NetworkXNoPath(f"Input graph {G} is disconnected, so every induced subgraph has infinite barycentricity.")
 
 
 def _sums_by_hops(G: BackendGraph) -> list[int]:
@@ -172,19 +162,8 @@ def _sums_by_weight(G: BackendGraph, weight: Any) -> list[Any]:
     return sums
 
 
-def _description(G: BackendGraph) -> str:
-    """Return what str() says of the NetworkX graph."""
-    source = G.topology.source
-    if source is not None:
-        return str(source)
-    kind = ("Multi" if G.is_multigraph() else "") + ("DiGraph" if G.is_directed() else "Graph")
-    return f"{kind} with {len(G)} nodes and {G.number_of_edges()} edges"
-
-
 def harmonic_diameter(G: BackendGraph, sp: Any = None, *, weight: Any = None) -> float:
     """Return the harmonic mean of the distances of all pairs of nodes."""
-    if sp is not None:
-        raise NotImplementedError("sp is given")
     n = len(G)
     if n == 0:
         return math.nan

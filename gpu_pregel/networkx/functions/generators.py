@@ -44,6 +44,8 @@ def fast_gnp_random_graph(
     if p <= 0 or p >= 1:
         return _extreme(n, p >= 1, directed)
     scale = math.log(1.0 - p)
+    if n > 1:
+        int(1 / scale)  # Its error for nan, and for probabilities too small to tell from 0, is NetworkX's.
     # Of a directed graph NetworkX draws the edges to larger numbers first.
     parts = [(targets, sources) for sources, targets in _skipped(n, scale, seed)] if directed else []
     parts += _skipped(n, scale, seed)

@@ -77,7 +77,7 @@ def _merges(G: BackendGraph, weight: str | None, resolution: float, cutoff: int,
 def _degrees(G: BackendGraph, weight: str | None) -> tuple[Array, Array, float]:
     """Return the sums of the weights of the out- and in-edges of each vertex, and the size of the graph."""
     topology, n = G.topology, len(G)
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     weights = np.ones(topology.m) if values is None else values.astype(np.float64)
     out_degrees = np.bincount(topology.sources, weights, n)
     if topology.directed:

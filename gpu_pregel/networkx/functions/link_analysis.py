@@ -44,7 +44,7 @@ def pagerank(
     if dangling is not None:
         jumps = _vector(G, dangling)
         jumps /= jumps.sum()
-    column = G.edge_values(weight)
+    column = G.edge_values(weight, mixed=True)
     name = None if column is None or (column == 1).all() else weight
     vectors = [vector for vector in (initial, teleport, column) if vector is not None]
     regular = all(np.isfinite(vector).all() and (vector >= 0).all() for vector in vectors)
@@ -79,7 +79,7 @@ def _iterate(
 ) -> Array:
     """Iterate with any vectors and weights, as SciPy would."""
     alpha, max_iter, tolerance = options
-    column = G.edge_values(weight)
+    column = G.edge_values(weight, mixed=True)
     totals = np.bincount(G.topology.sources, column, minlength=len(G)).astype(float)
     dangling = totals == 0
     inverses = np.divide(1.0, totals, where=~dangling, out=np.zeros(len(G)))
@@ -123,7 +123,7 @@ def google_matrix(
     if nodelist is not None:
         ranks[[G.topology.numbers[node] for node in nodelist]] = np.arange(n)
     matrix = np.zeros((n, n))
-    column = G.edge_values(weight)
+    column = G.edge_values(weight, mixed=True)
     np.add.at(matrix, (ranks[G.topology.sources], ranks[G.topology.neighbors]), 1 if column is None else column)
     if n == 0:
         return matrix
@@ -169,7 +169,7 @@ def hits(
 
 def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array, Array] | tuple[None, None]:
     """Return the vectors of the largest singular value by power iteration, or None if that converges too slowly."""
-    n, column = len(G), G.edge_values("weight")
+    n, column = len(G), G.edge_values("weight", mixed=True)
     if (
         n < _LEAST_NODES
         or max_iter < _LEAST_ITERATIONS
@@ -201,7 +201,7 @@ def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array,
 
 
 def _vectors_by_arpack(G: BackendGraph, max_iter: int, tol: float, nstart: Any) -> tuple[Array, Array]:
-    n, topology, column = len(G), G.topology, G.edge_values("weight")
+    n, topology, column = len(G), G.topology, G.edge_values("weight", mixed=True)
     data = np.ones(topology.m) if column is None else column.astype(float)
     rows = (data, topology.neighbors.astype(np.int32), topology.indptr)
     matrix = scipy.sparse.csr_array(rows, shape=(n, n), copy=True)

@@ -124,7 +124,7 @@ def _louvain_levels(
 
 def _first_level(G: BackendGraph, weight: str | None) -> _Level:
     topology = G.topology
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     whole = values is None or values.dtype.kind == "i"
     edges = edges_once(G, weight)
     if topology.multigraph:

@@ -27,7 +27,8 @@ def to_scipy_sparse_array(
         raise nx.NetworkXError("Graph has no nodes or edges")
     topology = G.topology
     rows, columns = topology.sources, topology.neighbors
-    values = _weights(G, weight)
+    # The type of a part of mixed weights depends on the part.
+    values = _weights(G, weight, mixed=nodelist is None or len(nodelist) == n)
     if nodelist is not None:
         n = len(nodelist)
         places = _places(G, nodelist)
@@ -63,7 +64,7 @@ def to_numpy_array(
     """Return the adjacency matrix as a dense array; the weights of parallel edges are added."""
     topology, n = G.topology, len(G)
     rows, columns = topology.sources.astype(np.int64), topology.neighbors.astype(np.int64)
-    values = _weights(G, weight)
+    values = _weights(G, weight, mixed=True)
     if nodelist is not None:
         n = len(nodelist)
         absent = {node for node in nodelist if node not in topology.numbers}
@@ -189,8 +190,8 @@ def biadjacency_matrix(
         raise nx.NetworkXError(f"Unknown sparse array format: {format}") from error
 
 
-def _weights(G: BackendGraph, weight: str | None) -> Array:
-    values = G.edge_values(weight)
+def _weights(G: BackendGraph, weight: str | None, *, mixed: bool = False) -> Array:
+    values = G.edge_values(weight, mixed=mixed)
     return np.ones(G.topology.m, np.int64) if values is None else values
 
 

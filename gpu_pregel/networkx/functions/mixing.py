@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_pregel.networkx.degrees import degree_values
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.rows import edges_of_rows
 
 Array = np.ndarray[Any, Any]
 Mixing = dict[Any, dict[Any, Any]]
@@ -131,7 +132,7 @@ def _pairs_of_degrees(G: BackendGraph, x: str, y: str, weight: Any, nodes: Any) 
     vertices = np.fromiter((numbers[u] for u in chosen if u in numbers), np.int64)
     inside = np.zeros(len(G), np.bool_)
     inside[vertices] = True
-    edges = _edges_of(topology.indptr, vertices)
+    edges = edges_of_rows(topology.indptr, vertices)
     edges = edges[inside[topology.neighbors[edges]]]
     return _Pairs(at_source, at_target, topology.sources[edges], topology.neighbors[edges])
 
@@ -145,14 +146,6 @@ def _pairs_of_attributes(G: BackendGraph, attribute: Any, nodes: Any) -> _Pairs:
         kept = np.array([u in chosen for u in G], np.bool_)[sources]
         sources, targets = sources[kept], targets[kept]
     return _Pairs(values, values, sources, targets)
-
-
-def _edges_of(indptr: Array, vertices: Array) -> Array:
-    """Return the stored edges of vertices, row after row."""
-    counts = indptr[vertices + 1] - indptr[vertices]
-    places = np.cumsum(counts) - counts
-    edges: Array = np.repeat(indptr[vertices] - places, counts) + np.arange(int(counts.sum()))
-    return edges
 
 
 def _codes(values: Iterable[Any], table: dict[Any, int]) -> Array:

@@ -58,7 +58,7 @@ def shortest_path(
     if method == UNWEIGHTED:
         return shortest_paths.bidirectional_shortest_path(G, source, target)
     if method == DIJKSTRA:
-        return weighted_path_between(G, source, target, weight)[1]
+        return weighted_path_between(G, source, target, weight, mixed=True)[1]
     return bellman_ford.bellman_ford_path(G, source, target, weight)
 
 
@@ -75,7 +75,7 @@ def _paths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[An
         end = _target_number(G, target, f"Source {target} not in G")
         found = search(rows(G, reverse=True), end, None)
         return tree_paths(G, found.order, found.parents, reverse=True)
-    edges = weighted_rows(G, weight, reverse=True)
+    edges = weighted_rows(G, weight, reverse=True, mixed=True)
     if method == DIJKSTRA:
         end = _target_number(G, target, f"Node {target} not found in graph")
         paths = paths_from(G, edges, [end])
@@ -119,7 +119,7 @@ def _lengths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[
     if method == UNWEIGHTED:
         end = _target_number(G, target, f"Source {target} is not in G")
         return G.values_at(*hops(G, rows(G, reverse=True), end, None))
-    edges = weighted_rows(G, weight, reverse=True)
+    edges = weighted_rows(G, weight, reverse=True, mixed=method == DIJKSTRA)
     if method == DIJKSTRA:
         return lengths_from(G, edges, _target_number(G, target, f"Node {target} not found in graph"))
     found_by_weight = BellmanFord(edges, [_target_number(G, target, f"Source {target} not in G")])

@@ -109,7 +109,7 @@ def _lightest_first(G: BackendGraph, weight: str | None, *, minimum: bool) -> Ar
     topology, n = G.topology, len(G)
     # NetworkX lists an undirected edge with its first node.
     once = np.arange(topology.m) if topology.directed else np.flatnonzero(topology.sources <= topology.neighbors)
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     if values is not None:
         keys = values[once] if minimum else -values[once]
         once = once[np.argsort(keys, kind="stable")]
@@ -122,7 +122,7 @@ def _lightest_first(G: BackendGraph, weight: str | None, *, minimum: bool) -> Ar
 def _from_one_node(G: BackendGraph, weight: str | None, *, minimum: bool) -> Array:
     """Return the stored edges of a forest by Prim's algorithm."""
     topology, n = G.topology, len(G)
-    values = G.edge_values(weight)
+    values = G.edge_values(weight, mixed=True)
     weights = np.ones(topology.m) if values is None else values.astype(np.float64)
     rows = topology.indptr, topology.neighbors, weights if minimum else -weights
     reached, chosen = np.zeros(n, bool), np.empty(n, np.int64)

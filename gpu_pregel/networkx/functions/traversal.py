@@ -12,6 +12,7 @@ import numpy as np
 from gpu_pregel.kernels.networkx import depth_first_cpu
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.results import digraph, pairs
+from gpu_pregel.networkx.rows import edges_of_rows
 from gpu_pregel.networkx.searches import (
     FORWARD,
     LIMITED,
@@ -242,7 +243,4 @@ def _layers(G: BackendGraph, found: BreadthFirst) -> Iterator[list[Any]]:
 def _edges_of(G: BackendGraph, order: Array) -> tuple[Array, Array]:
     """Return the ends of the out-edges of vertices in this order, without parallel ones."""
     indptr, neighbors = G.topology.distinct
-    degrees = np.diff(indptr)[order]
-    begins = np.cumsum(degrees) - degrees
-    edges = np.repeat(indptr[order] - begins, degrees) + np.arange(int(degrees.sum()))
-    return np.repeat(order, degrees), neighbors[edges]
+    return np.repeat(order, np.diff(indptr)[order]), neighbors[edges_of_rows(indptr, order)]

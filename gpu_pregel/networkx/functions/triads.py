@@ -12,6 +12,7 @@ from gpu_pregel.kernels.networkx.neighborhoods_cpu import count_triads, measure_
 from gpu_pregel.networkx.functions.clustering import triangles_of
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.neighbor_rows import NeighborRows, symmetric_rows
+from gpu_pregel.networkx.topology import first_of_parallel
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +42,8 @@ def triadic_census(G: BackendGraph, nodelist: Any = None) -> dict[str, int]:
     n = len(G)
     graph = G.engine().simplify()
     # 1 for an out-edge, 2 for an in-edge, 3 for both.
-    rows = symmetric_rows(G, None if graph.num_edges == G.topology.m else _first_of_parallel(G), backward=2.0)
+    once = None if graph.num_edges == G.topology.m else first_of_parallel(G.topology.indptr, G.topology.neighbors)
+    rows = symmetric_rows(G, once, backward=2.0)
     codes = rows.values.astype(np.int64)
     counts = np.zeros((n, 64), np.int64)
     parallel(count_triads, n, _CHUNK, rows.indptr, rows.neighbors, codes, counts, threads=thread_count(None))
@@ -50,15 +52,6 @@ def triadic_census(G: BackendGraph, nodelist: Any = None) -> dict[str, int]:
         census[_type_of(code)] += count
     census["003"] = n * (n - 1) * (n - 2) // 6 - sum(census.values()) + census["003"]
     return census
-
-
-def _first_of_parallel(G: BackendGraph) -> Array:
-    """Return 1 for each edge but 0 for repetitions, which are next to it."""
-    topology = G.topology
-    first = np.ones(topology.m)
-    same = (topology.sources[1:] == topology.sources[:-1]) & (topology.neighbors[1:] == topology.neighbors[:-1])
-    first[1:][same] = 0.0
-    return first
 
 
 def _type_of(code: int) -> str:

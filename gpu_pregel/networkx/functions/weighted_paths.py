@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from gpu_pregel.networkx.dijkstra import NONE, Dijkstra, weighted_path_between
+from gpu_pregel.networkx.dijkstra import NONE, Dijkstra, paths_from, weighted_path_between
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import weighted_rows
 
@@ -29,7 +29,7 @@ def multi_source_dijkstra(
     vertices = source_vertices(G, sources)
     if target in sources:
         return 0, [target]
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     end = NONE if target is None else G.topology.numbers.get(target, NONE)
     search.run(vertices, end)
     if target is None:
@@ -43,8 +43,8 @@ def multi_source_dijkstra_path(
     G: BackendGraph, sources: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> dict[Any, list[Any]]:
     """Return a path to each node from its nearest source."""
-    paths: dict[Any, list[Any]] = multi_source_dijkstra(G, sources, None, cutoff, weight)[1]
-    return paths
+    vertices = source_vertices(G, sources)
+    return paths_from(G, weighted_rows(G, weight, mixed=True), vertices, cutoff)
 
 
 def multi_source_dijkstra_path_length(
@@ -52,7 +52,7 @@ def multi_source_dijkstra_path_length(
 ) -> dict[Any, Any]:
     """Return the distance of each node from its nearest source."""
     vertices = source_vertices(G, sources)
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     search.run(vertices)
     return search.lengths()
 
@@ -90,7 +90,7 @@ def dijkstra_path_length(G: BackendGraph, source: Any, target: Any, weight: Any 
         raise nx.NodeNotFound(f"Node {source} not found in graph")
     if source == target:
         return 0
-    search = Dijkstra(G, weighted_rows(G, weight))
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True))
     end = G.topology.numbers.get(target, NONE)
     search.run([G.topology.numbers[source]], end)
     if not search.reached(end):
@@ -109,7 +109,7 @@ def dijkstra_predecessor_and_distance(
     """Return all predecessors of each node on shortest paths, and its distance."""
     if source not in G:
         raise nx.NodeNotFound(f"Node {source} is not found in the graph")
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     search.run([G.topology.numbers[source]])
     return search.predecessors(), search.lengths()
 
@@ -124,7 +124,7 @@ def all_pairs_dijkstra(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
     """Yield each node, and the distances and paths from it."""
-    search = Dijkstra(G, weighted_rows(G, weight), cutoff)
+    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
     return _from_each(G, search, lambda search: (search.lengths(), search.paths()))
 
 
@@ -132,11 +132,11 @@ def all_pairs_dijkstra_path_length(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, dict[Any, Any]]]:
     """Yield each node and the distances from it."""
-    return _from_each(G, Dijkstra(G, weighted_rows(G, weight), cutoff), Dijkstra.lengths)
+    return _from_each(G, Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff), Dijkstra.lengths)
 
 
 def all_pairs_dijkstra_path(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, dict[Any, list[Any]]]]:
     """Yield each node and a path from it to each node."""
-    return _from_each(G, Dijkstra(G, weighted_rows(G, weight), cutoff), Dijkstra.paths)
+    return _from_each(G, Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff), Dijkstra.paths)

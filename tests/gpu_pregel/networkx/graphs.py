@@ -71,6 +71,7 @@ GRAPHS: dict[str, Callable[[], Any]] = {
     "sparse": lambda: _weighted(_shuffled(nx.gnm_random_graph(50, 45, seed=6), lambda i: (i, "n")), integers=False),
     "loops": lambda: _weighted(_with_loops(_shuffled(nx.gnp_random_graph(25, 0.15, seed=7))), integers=False),
     "some weights": lambda: _weighted(_shuffled(nx.gnp_random_graph(25, 0.2, seed=8)), integers=True, missing=0.4),
+    "mixed weights": lambda: _weighted(_shuffled(nx.gnp_random_graph(25, 0.2, seed=8)), integers=False, missing=0.4),
     "view": lambda: _view(_weighted(_shuffled(nx.gnp_random_graph(40, 0.12, seed=9)), integers=True)),
     "bipartite": lambda: _shuffled(nx.bipartite.random_graph(9, 12, 0.3, seed=10)),
     "multigraph": lambda: _weighted(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,9 +15,10 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.networkx import hand_over
+from gpu_pregel.networkx import FUNCTIONS, hand_over
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.sizes import SIZES
+from tests.gpu_pregel.networkx.comparison import Case, assert_same
 from tests.gpu_pregel.networkx.graphs import GRAPHS
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved to cache")
@@ -38,6 +41,12 @@ def loaded_after(program: str) -> list[str]:
 
 def test_importing_networkx_loads_the_list_of_functions_only() -> None:
     assert loaded_after("import networkx as nx\nassert 'gpu_pregel' in nx.utils.backends.backend_info") == []
+
+
+def test_limits_are_in_the_documentation_that_networkx_shows() -> None:
+    notes = nx.utils.backends.backend_info["gpu_pregel"]["functions"]
+    assert notes["bfs_edges"] == {"additional_docs": "sort_neighbors is not supported."}
+    assert notes["triangles"] == {}
 
 
 def test_small_graphs_are_handed_over_before_anything_is_loaded() -> None:
@@ -102,6 +111,11 @@ assert nx.number_connected_components(graph) < 3000
     assert "numba" not in loaded_after(program)
 
 
+def test_sizes_are_measured_of_all_functions_of_graphs_that_networkx_has() -> None:
+    of_graphs = {name for name in FUNCTIONS if FUNCTIONS[name].module != "generators"}
+    assert of_graphs - SIZES.keys() == {"leiden_communities", "leiden_partitions"}
+
+
 def test_a_conversion_is_kept_until_the_graph_changes() -> None:
     graph = nx.path_graph(4)
     assert nx.number_connected_components(graph, backend="gpu_pregel") == 1
@@ -122,6 +136,22 @@ def test_conversions_for_other_attributes_share_the_nodes_and_edges() -> None:
     weighted = backend.convert_from_nx(graph, edge_attrs={"cost": 2})
     assert weighted.topology is plain.topology
     assert weighted.edge_values("cost").tolist() == [2] * 6
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda graph: pickle.loads(pickle.dumps(graph))])
+def test_copies_of_a_converted_graph_are_converted_anew(copied: Callable[[Any], Any]) -> None:
+    graph = nx.DiGraph([(2, 0), (1, 0), (3, 0)])
+    assert nx.is_weakly_connected(graph, backend="gpu_pregel")
+    copy_of_graph = copied(graph)
+    graph.remove_edge(2, 0)
+    assert list(nx.bfs_edges(copy_of_graph, 0, reverse=True, backend="gpu_pregel")) == [(0, 2), (0, 1), (0, 3)]
+    assert nx.number_weakly_connected_components(graph, backend="gpu_pregel") == 2
+
+
+def test_graphs_of_this_package_can_be_pickled() -> None:
+    graph = gp.networkx.Graph(gp.Graph.from_edgelist([0, 1], [1, 2], [0.5, 2.0]))
+    copied = pickle.loads(pickle.dumps(graph))
+    assert nx.shortest_path_length(copied, 0, 2, weight="weight") == 2.5
 
 
 def test_a_graph_without_a_cache_is_converted_each_time() -> None:
@@ -152,7 +182,18 @@ def test_a_converted_graph_converts_back(name: str) -> None:
 
 @pytest.mark.parametrize(
     "weights",
-    [(1, 2.5), ("1", "2"), (1.0, float("nan")), (True, False), (None, None), (1 << 60, 1), (1 + 2j, 1j), ([], [])],
+    [
+        (1, np.float64(2.5)),
+        (1, float("nan")),
+        (1.5, 1 << 60),
+        ("1", "2"),
+        (1.0, float("nan")),
+        (True, False),
+        (None, None),
+        (1 << 60, 1),
+        (1 + 2j, 1j),
+        ([], []),
+    ],
 )
 def test_weights_on_which_results_would_differ_are_refused(weights: tuple[Any, Any]) -> None:
     graph = nx.Graph([(0, 1, {"weight": weights[0]}), (1, 2, {"weight": weights[1]})])
@@ -178,6 +219,40 @@ def test_weights_keep_their_kind(weights: tuple[Any, Any], default: Any, expecte
     column = backend.convert_from_nx(graph, edge_attrs={"weight": default}).edge_values("weight")
     assert column.dtype == expected
     assert column.tolist() == [weights[0], weights[0], weights[1], weights[1]]
+
+
+MIXED_CALLS: dict[str, Callable[[Any, str], Any]] = {
+    "pagerank": lambda graph, backend: nx.pagerank(graph, backend=backend),
+    "katz": lambda graph, backend: nx.katz_centrality(graph, 0.01, weight="weight", backend=backend),
+    "betweenness": lambda graph, backend: nx.betweenness_centrality(graph, weight="weight", backend=backend),
+    "closeness": lambda graph, backend: nx.closeness_centrality(graph, distance="weight", backend=backend),
+    "clustering": lambda graph, backend: nx.clustering(graph, weight="weight", backend=backend),
+    "louvain": lambda graph, backend: nx.community.louvain_communities(graph, seed=1, backend=backend),
+    "modularity": lambda graph, backend: nx.community.modularity(graph, [set(graph)], backend=backend),
+    "path": lambda graph, backend: nx.shortest_path(graph, 0, 3, weight="weight", backend=backend),
+    "paths": lambda graph, backend: nx.single_source_dijkstra_path(graph, 0, backend=backend),
+    "distances": lambda graph, backend: nx.single_source_dijkstra(graph, 0, backend=backend),
+    "distance": lambda graph, backend: nx.shortest_path_length(graph, 0, 4, weight="weight", backend=backend),
+    "forest": lambda graph, backend: list(nx.minimum_spanning_edges(graph, backend=backend)),
+    "matrix": lambda graph, backend: nx.to_numpy_array(graph, backend=backend).tolist(),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*((name, nx.Graph) for name in MIXED_CALLS), ("distances", nx.MultiDiGraph), ("distance", nx.MultiDiGraph)],
+)
+def test_integers_among_floats_are_taken_where_results_are_those_of_networkx(name: str, kind: Any) -> None:
+    graph = kind()
+    graph.add_weighted_edges_from([(0, 1, 1), (1, 2, 0.5), (0, 2, 2), (2, 3, 1.5), (1, 3, 3), (1, 5, 2), (1, 5, 2.0)])
+    graph.add_edge(3, 4)
+    assert_same(MIXED_CALLS[name](graph, "gpu_pregel"), MIXED_CALLS[name](graph, "networkx"), Case())
+
+
+def test_integers_among_floats_are_refused_where_results_tell_them_apart() -> None:
+    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": 2.5})])
+    with pytest.raises(NotImplementedError, match="different types: float and int"):
+        backend.convert_from_nx(graph, edge_attrs={"weight": 1}).edge_values("weight")
 
 
 @pytest.mark.parametrize(("default", "expected"), [(1, [5, 5, 1, 1]), (0, [5, 5, 0, 0])])
@@ -212,6 +287,7 @@ def test_graphs_of_this_package_are_taken_as_they_are() -> None:
     assert list(nx.connected_components(graph, backend="gpu_pregel")) == [{"ann", "bob", "cid"}, {"dan", "eve"}]
     assert nx.number_connected_components(graph) == 2
     assert repr(graph) == "<Graph of gpu_pregel: 5 nodes, 3 edges>"
+    assert str(graph) == "Graph with 5 nodes and 3 edges"
     assert graph.engine() is edges or graph.engine().num_edges == 6
     assert "ann" in graph
     assert ["ann"] not in graph
@@ -233,13 +309,15 @@ def test_a_function_that_the_backend_lacks_gets_a_networkx_graph(monkeypatch: py
 def test_a_call_that_is_refused_says_why() -> None:
     assert backend.can_run("no_such_function", (), {}) == "gpu_pregel does not implement no_such_function"
     assert not hasattr(backend, "no_such_function")
+    not_a_number = {"cutoff": float("nan")}
+    assert backend.can_run("predecessor", (nx.path_graph(3), 0), not_a_number) == "cutoff is not a number"
     with pytest.raises(AttributeError, match="does not implement 'no_such_function'"):
         _ = backend.no_such_function
     assert "connected_components" in dir(backend)
 
 
 def test_a_call_is_given_back_before_the_first_item_of_an_iterator() -> None:
-    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": 2.5})])
+    graph = nx.Graph([(0, 1, {"weight": 1}), (1, 2, {"weight": "2"})])
     with pytest.raises(NotImplementedError, match="raised NotImplementedError when calling"):
         nx.minimum_spanning_edges(graph, backend="gpu_pregel")
 

@@ -22,6 +22,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "projection": lambda graph: list(nx.bipartite.weighted_projected_graph(graph, [0, 2]).edges(data=True)),
     "redundancy": lambda graph: nx.bipartite.node_redundancy(graph, [0, 5]),
     "independent set": lambda graph: nx.maximal_independent_set(graph, seed=1),
+    "all distances": nx.floyd_warshall,
     "boundary": lambda graph: list(nx.edge_boundary(graph, [0, 1], data=True)),
 }
 
@@ -41,6 +42,10 @@ def test_generated_graph_is_known_in_converted_form_until_it_changes() -> None:
     u, v = next(iter(graph.edges))
     assert graph[u][v] is graph[v][u]
     assert "gpu_pregel" in graph.__networkx_cache__["backends"]
+    for *_, data in graph.edges(data=True):
+        data["weight"] = len(data) + 2
+    lengths = [nx.shortest_path_length(graph, u, weight="weight", backend=name) for name in ("gpu_pregel", "networkx")]
+    assert lengths[0] == lengths[1]
     # NetworkX warns when a cached conversion is used for the first time.
     with nx.config(warnings_to_ignore={"cache"}):
         assert nx.number_connected_components(graph, backend="gpu_pregel") == nx.number_connected_components(graph)

@@ -19,6 +19,11 @@ def _of_states(**options: Any) -> Case:
     return Case(lambda graph: ((graph,), {"states": {u: 0.1 + i % 4 for i, u in enumerate(graph)}, **options}))
 
 
+# NumPy's older generators make an array of the nodes.
+_BY_NUMPY = Case(
+    lambda graph: ((graph, 4), {"seed": np.random.RandomState(3)}), graphs=("karate", "directed", "tree", "grid")
+)
+
 CASES: dict[str, list[Case]] = {
     "betweenness_centrality": [
         call(),
@@ -34,6 +39,7 @@ CASES: dict[str, list[Case]] = {
         call(k=1000, seed=2),
         Case(lambda graph: ((graph, min(len(graph), 5)), {"seed": random.Random(3), "endpoints": True})),
         Case(lambda graph: ((graph, 4), {"seed": np.random.default_rng(3)}), graphs=("karate", "random", "directed")),
+        _BY_NUMPY,
     ],
     "edge_betweenness_centrality": [
         call(),
@@ -43,6 +49,7 @@ CASES: dict[str, list[Case]] = {
         call(k=1, seed=1, normalized=False),
         call(k=0, seed=1),
         call(k=1000, seed=1),
+        _BY_NUMPY,
     ],
     "betweenness_centrality_subset": [
         _between(),

@@ -24,8 +24,17 @@ _ABSENT = Case(lambda graph: ((graph, [*_side(graph), "absent"]), {}))
 _HALF = Case(lambda graph: ((graph, list(graph)[::2]), {}))
 _ALL = Case(lambda graph: ((graph, list(graph)), {}))
 
+
+def _isolates_between(kind: Any) -> Case:
+    """Return a graph of which each component follows an isolated node; edges lead to the first of its nodes."""
+    graph = kind()
+    graph.add_nodes_from(range(7))
+    graph.add_edges_from([(2, 1), (5, 4), (6, 5)])
+    return Case(lambda _: ((graph,), {}), graphs=("empty",))
+
+
 CASES: dict[str, list[Case]] = {
-    "color": [call()],
+    "color": [call(), _isolates_between(nx.Graph), _isolates_between(nx.DiGraph)],
     "is_bipartite": [call()],
     "sets": [call(), _of_side()],
     "is_bipartite_node_set": [_of_side(), _HALF, _ABSENT, Case(lambda graph: ((graph, list(graph) * 2), {}))],

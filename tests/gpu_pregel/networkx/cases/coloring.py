@@ -27,6 +27,9 @@ CASES: dict[str, list[Case]] = {
         call("DSATUR"),
         call(strategy="saturation_largest_first"),
         call("connected_sequential"),
+        call("smallest_last"),
+        call("no such strategy"),
+        call(interchange=True),
     ],
     "maximal_independent_set": [
         call(seed=1),

@@ -22,6 +22,7 @@ def _seeded(**options: Any) -> Case:
     return Case(lambda graph: ((graph,), {"seed": 4, **options}))
 
 
+_TUPLES = Case(lambda graph: ((graph, [tuple(part) for part in _thirds(graph)]), {}), graphs=("karate", "directed"))
 _NO_PARTITIONS = [
     Case(lambda graph: ((graph, _thirds(graph)[1:]), {})),
     Case(lambda graph: ((graph, [*_thirds(graph), {"absent"}]), {})),
@@ -46,7 +47,7 @@ CASES: dict[str, list[Case]] = {
         Case(lambda graph: ((graph, (frozenset(part) for part in _thirds(graph))), {})),
         *_NO_PARTITIONS,
     ],
-    "intra_community_edges": [_of_thirds(), Case(lambda graph: ((graph, [set(graph), list(graph)[:5]]), {}))],
-    "inter_community_edges": [_of_thirds(), *_NO_PARTITIONS],
+    "intra_community_edges": [_of_thirds(), _TUPLES, Case(lambda graph: ((graph, [set(graph), list(graph)[:5]]), {}))],
+    "inter_community_edges": [_of_thirds(), _TUPLES, *_NO_PARTITIONS],
     "partition_quality": [_of_thirds(), Case(lambda graph: ((graph, [{u} for u in graph]), {})), *_NO_PARTITIONS],
 }

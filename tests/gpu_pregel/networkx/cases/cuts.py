@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import networkx as nx
+
 from tests.gpu_pregel.networkx.comparison import Case, call
 
 
@@ -14,6 +16,10 @@ def _half(**options: Any) -> Case:
 def _thirds(**options: Any) -> Case:
     """Pass two sets of nodes that overlap."""
     return Case(lambda graph: ((graph, set(list(graph)[::3]), list(graph)[1::2]), options))
+
+
+def _made(other: nx.Graph) -> Case:
+    return Case(lambda _: ((other,), {}), graphs=("empty",))
 
 
 _ABSENT = Case(lambda graph: ((graph, [*list(graph)[:2], "absent"]), {}))
@@ -31,6 +37,10 @@ CASES: dict[str, list[Case]] = {
     "mixing_expansion": _CUTS,
     "node_expansion": [_half(), _ABSENT, call([])],
     "boundary_expansion": [_half(), _ABSENT, call([])],
-    "is_regular": [call()],
+    "is_regular": [
+        call(),
+        _made(nx.DiGraph([(0, 1), (0, 3), (2, 1), (2, 3)])),
+        _made(nx.Graph([(0, 0), (1, 2), (2, 3), (3, 1)])),
+    ],
     "is_k_regular": [call(1), call(2), call(5), call("two")],
 }

@@ -31,6 +31,19 @@ def _acyclic(**options: Any) -> Case:
     return Case(arguments)
 
 
+def _pair(first: int, second: int, **options: Any) -> Case:
+    """Pass two nodes of an acyclic graph, by their places."""
+
+    def arguments(graph: Any) -> Arguments | None:
+        nodes = list(graph)
+        if len(nodes) < 2:
+            return None
+        (acyclic,), _ = _acyclic().arguments(graph) or ((graph,), {})
+        return (acyclic, nodes[first % len(nodes)], nodes[second % len(nodes)]), options
+
+    return Case(arguments)
+
+
 def _negative(_: Any) -> Arguments:
     """Return a graph whose longest path does not begin at a node without edges to it."""
     graph = nx.DiGraph()
@@ -50,6 +63,11 @@ _LONGEST = [
 CASES: dict[str, list[Case]] = {
     "ancestors": [Case(_of_last), Case(_of_first), call("absent")],
     "descendants": [Case(_of_last), Case(_of_first), call("absent")],
+    "lowest_common_ancestor": [
+        *(_pair(first, second, default="none") for first, second in ((-1, -2), (-3, 7), (2, 2))),
+        _pair(0, -1),
+        call("absent", "other"),
+    ],
     "has_cycle": [call(), _acyclic()],
     "is_directed_acyclic_graph": [call(), _acyclic()],
     "topological_generations": [call(), _acyclic()],

@@ -17,10 +17,15 @@ def _several(graph: nx.Graph) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (graph, [*list(graph)[:2], "absent"]), {}
 
 
+def _two_parts(_: nx.Graph) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return a graph of which the error tells the name."""
+    return (nx.Graph([(0, 1), (2, 3)], name="two parts"),), {}
+
+
 _BOUNDS = [call(), *_WEIGHTED, call(usebounds=True), call(usebounds=True, weight="cost")]
 
 CASES: dict[str, list[Case]] = {
-    "barycenter": [call(), *_WEIGHTED],
+    "barycenter": [call(), *_WEIGHTED, Case(_two_parts, graphs=("empty",))],
     "center": _BOUNDS,
     "diameter": _BOUNDS,
     "eccentricity": [

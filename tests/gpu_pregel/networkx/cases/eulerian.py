@@ -26,6 +26,8 @@ def _directed_path() -> Any:
 _CIRCUITS = [
     _made(lambda: nx.complete_graph(5)),
     _made(lambda: nx.MultiDiGraph([(1, 2), (2, 1), (1, 2), (2, 1)])),
+    # Two starts and two ends.
+    _made(lambda: nx.DiGraph([(1, 2), (2, 3), (4, 2), (2, 5)])),
 ]
 _PATHS = [_from(0), _from(-1), *(_made(_directed_path, source) for source in (0, 3, None))]
 

@@ -12,6 +12,9 @@ def _made(*args: Any, **options: Any) -> Case:
     return Case(lambda _: (args, options), graphs=("empty", "path", "cycle"))
 
 
+# More edges than one call of a kernel draws.
+_MANY = Case(lambda _: ((270, 0.95), {"seed": 4, "directed": True}), graphs=("empty",))
+
 CASES: dict[str, list[Case]] = {
     "gnp_random_graph": [
         _made(40, 0.2, seed=1),
@@ -20,12 +23,19 @@ CASES: dict[str, list[Case]] = {
         _made(6, 1, directed=True),
         _made(0, 0.5),
         _made(-3, 0.5),
+        _made(10, float("nan")),
+        _MANY,
     ],
     "fast_gnp_random_graph": [
         _made(80, 0.1, seed=1),
         _made(40, 0.2, seed=2, directed=True),
         _made(9, 1.5),
+        _made(6, 1, directed=True),
         _made(1, 0.5, seed=4),
+        _made(1, 1e-20, seed=4),
+        _made(10, 1e-20, seed=4),
+        _made(10, float("nan"), seed=4),
+        _MANY,
     ],
     "gnm_random_graph": [
         _made(60, 150, seed=1),
