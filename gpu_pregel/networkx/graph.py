@@ -50,6 +50,7 @@ class BackendGraph:
         self.topology = Topology.from_engine(graph)
         self.graph: dict[Any, Any] = {}
         self._columns: dict[Any, Array] = {}
+        self._defaulted: dict[tuple[Any, type, Any], Array] = {}
         self._engines: dict[Any, Graph] = {None: graph}
         self._edge_data: list[dict[Any, Any]] | None = None
         self._node_data: list[dict[Any, Any]] | None = None
@@ -73,10 +74,15 @@ class BackendGraph:
         graph.topology = topology
         graph.graph = attributes
         graph._columns = columns
+        graph._defaulted = {}
         graph._engines = {}
         graph._edge_data = edge_data
         graph._node_data = node_data
         return graph
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles have: engines are made anew."""
+        return self.__dict__ | {"_engines": {}}
 
     def is_directed(self) -> bool:
         """Return whether edges have a direction."""
@@ -124,12 +130,15 @@ class BackendGraph:
         """
         if name is None:
             return None
-        if name not in self._columns:
-            if self._edge_data is None:
-                # It is not kept: columns are attributes that the edges have.
-                return np.repeat(edge_column(name, [default]), self.topology.m)
-            self._columns[name] = edge_column(name, attribute_values(self._edge_data, name, default))
-        return self._columns[name]
+        if name in self._columns:
+            return self._columns[name]
+        if self._edge_data is None:
+            # It is not kept: columns are attributes that the edges have.
+            return np.repeat(edge_column(name, [default]), self.topology.m)
+        key = name, type(default), default
+        if key not in self._defaulted:
+            self._defaulted[key] = edge_column(name, attribute_values(self._edge_data, name, default))
+        return self._defaulted[key]
 
     def edge_data(self) -> list[dict[Any, Any]]:
         """Return the attributes of each stored edge, for functions that preserve all of them."""

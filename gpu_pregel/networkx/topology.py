@@ -43,6 +43,8 @@ class Topology:
         self.directed = directed
         self.multigraph = multigraph
         self._source = None if source is None else weakref.ref(source)
+        # The number of nodes of the graph of which this is a view, else n; orders of subgraphs depend on it.
+        self.base_size = len(getattr(source, "_graph", self.nodes))
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Topology:
@@ -56,15 +58,23 @@ class Topology:
         adjacency = Adjacency(nodes, graph.indptr, graph.indices)
         return cls(adjacency, directed=graph.is_directed, multigraph=graph.has_duplicates)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle has: in-edges are read now, as it has no NetworkX graph to read them from."""
+        names = ["nodes", "indptr", "neighbors", "directed", "multigraph", "base_size"]
+        if self.directed and self.source is not None:
+            names.append("predecessors")
+        return {"_source": None} | {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _read_only(self.indptr, self.neighbors)
+        if "predecessors" in state:
+            _read_only(*state["predecessors"])
+
     @property
     def source(self) -> networkx.Graph | None:
         """The NetworkX graph that was read, if it still exists."""
         return None if self._source is None else self._source()
-
-    @property
-    def base_size(self) -> int:
-        """The number of nodes of the graph of which this is a view, else ``n``; orders of subgraphs depend on it."""
-        return len(getattr(self.source, "_graph", self.nodes))
 
     @property
     def n(self) -> int:

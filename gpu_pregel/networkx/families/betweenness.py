@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import attribute_names, simple, sortable_nodes
+from gpu_pregel.networkx.conditions import attribute_names, numbers, simple, sortable_nodes
 from gpu_pregel.networkx.function import Function
 
 _BY_NAME = (attribute_names("weight"),)
@@ -18,7 +18,7 @@ FUNCTIONS = (
         "newman_betweenness_centrality",
         "betweenness",
         public="load_centrality",
-        conditions=(*_BY_NAME, sortable_nodes()),
+        conditions=(*_BY_NAME, numbers("cutoff"), sortable_nodes()),
         note=_POSITIVE,
     ),
 )
