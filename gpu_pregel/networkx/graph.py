@@ -10,7 +10,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values
-from gpu_pregel.networkx.edge_columns import edge_column
+from gpu_pregel.networkx.edge_columns import check_magnitudes, edge_column
 from gpu_pregel.networkx.topology import Topology
 
 if TYPE_CHECKING:
@@ -139,6 +139,12 @@ class BackendGraph:
         if key not in self._defaulted:
             self._defaulted[key] = edge_column(name, attribute_values(self._edge_data, name, default))
         return self._defaulted[key]
+
+    def moderate_values(self, name: Any) -> Array | None:
+        """Return :meth:`edge_values`; NotImplementedError if the order of products and quotients decides on results."""
+        column = self.edge_values(name)
+        check_magnitudes(name, column)
+        return column
 
     def edge_data(self) -> list[dict[Any, Any]]:
         """Return the attributes of each stored edge, for functions that preserve all of them."""

@@ -12,8 +12,10 @@ from gpu_pregel.networkx.function import Function
 def _sums(values: Mapping[str, Any]) -> str | None:
     if values["multigraph_weight"] is not sum and values["G"].is_multigraph():
         return "multigraph_weight is not sum"
-    structured = isinstance(values["dtype"], list) or getattr(values["dtype"], "names", None)
-    return "dtype is structured" if structured else None
+    dtype = values["dtype"]
+    if dtype is object:
+        return "dtype is object"
+    return "dtype is structured" if isinstance(dtype, list) or getattr(dtype, "names", None) else None
 
 
 _PLAIN = (collections_of_nodes("nodelist", "row_order", "column_order"), attribute_names("weight"))

@@ -30,7 +30,7 @@ def betweenness_centrality(
     """Return the share of shortest paths through each node."""
     n = len(G)
     rows_by_length(G, weight, positive=True)
-    sources = None if k is None or k == n else seed.sample(list(range(n)), k)
+    sources = None if k is None or k == n else _sample(seed, n, k)
     if sources is not None and not sources:
         if n - (not endpoints) >= 2:
             raise ZeroDivisionError("division by zero")
@@ -57,7 +57,7 @@ def edge_betweenness_centrality(
     """Return the share of shortest paths along each edge."""
     n = len(G)
     rows_by_length(G, weight, positive=True)
-    sources = None if k is None else seed.sample(list(range(n)), k)
+    sources = None if k is None else _sample(seed, n, k)
     if sources is not None and not sources and n >= 2:
         raise ZeroDivisionError("division by zero")
     if not G.topology.m or sources == []:
@@ -130,6 +130,11 @@ def newman_betweenness_centrality(
     if v is None:
         return G.by_node(scores)
     return float(scores[G.topology.numbers[v]]) if v in G else 0.0
+
+
+def _sample(seed: Any, n: int, k: int) -> list[int]:
+    """Return k vertices as NetworkX draws them; generators of NumPy give arrays."""
+    return [int(v) for v in seed.sample(list(range(n)), k)]
 
 
 def _ends(G: BackendGraph, sources: Any, targets: Any) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from gpu_pregel.networkx import FUNCTIONS
@@ -20,6 +21,13 @@ def _path(*, weight: Any = 2, create_using: Any = None) -> nx.Graph:
     return graph
 
 
+def _uneven(largest: float = 1e300) -> nx.Graph:
+    """Return triangles in which a detour by a short edge is as long as the direct way, to the last bit."""
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, largest), (1, 2, 1.0), (0, 2, largest), (2, 3, largest), (1, 3, largest)])
+    return graph
+
+
 def _of_tuples() -> nx.Graph:
     return nx.Graph([((1,), 2), (2, 3)])
 
@@ -29,6 +37,22 @@ def _with_nan() -> nx.Graph:
 
 
 CALLS: dict[str, tuple[str, Any]] = {
+    "samples of a state of NumPy": (
+        "betweenness_centrality",
+        lambda: (_path(), 3, True, None, False, np.random.RandomState(7)),
+    ),
+    "samples of edges of a state of NumPy": (
+        "edge_betweenness_centrality",
+        lambda: (_path(), 3, True, None, np.random.RandomState(7)),
+    ),
+    "targets once": ("betweenness_centrality_subset", lambda: (_path(), [0, 1], iter([2, 3]))),
+    "lengths that do not change sums": ("betweenness_centrality", lambda: (_uneven(), None, True, "weight")),
+    "infinite weights of links": ("pagerank", lambda: (_path(weight=float("inf")),)),
+    "smallest weights of links": ("pagerank", lambda: (_path(weight=5e-324),)),
+    "large weights of neighbors": ("eigenvector_centrality", lambda: (_path(weight=1e200), 100, 1e-6, None, "weight")),
+    "small weights of neighbors": ("constraint", lambda: (_path(weight=1e-310), None, "weight")),
+    "infinite weights of triangles": ("clustering", lambda: (_uneven(float("inf")), None, "weight")),
+    "an array of objects": ("to_numpy_array", lambda: (_path(), None, object)),
     "cutoff nan": ("single_source_shortest_path", lambda: (_path(), 0, NAN)),
     "weighted cutoff nan": ("single_source_dijkstra", lambda: (_path(), 0, None, NAN)),
     "depth limit nan": ("bfs_edges", lambda: (_path(), 0, False, NAN)),
