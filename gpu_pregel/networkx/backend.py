@@ -12,7 +12,6 @@ from gpu_pregel.networkx.function import Function
 from gpu_pregel.networkx.hand_over import too_small
 from gpu_pregel.networkx.registry import FUNCTIONS
 
-
 _GRAPHS = ("G", "B")
 """What NetworkX calls the graph that is a function's first parameter; generators have none."""
 
