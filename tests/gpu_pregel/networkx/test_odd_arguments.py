@@ -52,6 +52,8 @@ CALLS: dict[str, tuple[str, Any]] = {
     "large weights of neighbors": ("eigenvector_centrality", lambda: (_path(weight=1e200), 100, 1e-6, None, "weight")),
     "small weights of neighbors": ("constraint", lambda: (_path(weight=1e-310), None, "weight")),
     "infinite weights of triangles": ("clustering", lambda: (_uneven(float("inf")), None, "weight")),
+    "infinite weights of food": ("trophic_levels", lambda: (_path(weight=float("inf"), create_using=nx.DiGraph),)),
+    "votes not whole": ("voterank", lambda: (nx.empty_graph(3), 1.5)),
     "an array of objects": ("to_numpy_array", lambda: (_path(), None, object)),
     "cutoff nan": ("single_source_shortest_path", lambda: (_path(), 0, NAN)),
     "weighted cutoff nan": ("single_source_dijkstra", lambda: (_path(), 0, None, NAN)),
