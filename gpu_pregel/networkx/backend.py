@@ -12,6 +12,9 @@ from gpu_pregel.networkx.function import Function
 from gpu_pregel.networkx.hand_over import too_small
 from gpu_pregel.networkx.registry import FUNCTIONS
 
+_GRAPHS = ("G", "B")
+"""What NetworkX calls the graph that is a function's first parameter; generators have none."""
+
 
 class Backend:
     """The object behind the entry point ``networkx.backends``."""
@@ -36,6 +39,10 @@ class Backend:
         function = FUNCTIONS.get(name)
         if function is None:
             return f"gpu_pregel does not implement {name}"
+        # NetworkX converts its own graphs only, and passes any other object as it is.
+        graph = args[0] if args else kwargs.get(_first_parameter(function))
+        if _first_parameter(function) in _GRAPHS and not hasattr(graph, "__networkx_cache__"):
+            return "the first argument is no graph of NetworkX"
         if not function.conditions:
             return True
         try:
@@ -92,6 +99,11 @@ def _items(begin: tuple[Any, ...], then: Iterator[Any] | Exception) -> Iterator[
     if isinstance(then, Exception):
         raise then
     yield from then
+
+
+@cache
+def _first_parameter(function: Function) -> str:
+    return next(iter(_signature(function).parameters))
 
 
 @cache

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
+from collections.abc import Hashable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 from gpu_pregel.networkx.function import Condition
 
 
 def attribute_names(*arguments: str) -> Condition:
-    """Require that each of these arguments is the name of an attribute, or None; functions of edges are refused."""
+    """Require that each of these arguments is the name of an attribute, or None.
+
+    Functions of edges are refused, and True and False, for which NetworkX takes all attributes or none.
+    """
 
     def reason(values: Mapping[str, Any]) -> str | None:
-        callables = (name for name in arguments if callable(values[name]))
-        return next((f"{name} is a function" for name in callables), None)
+        for name in arguments:
+            if callable(values[name]):
+                return f"{name} is a function"
+            if isinstance(values[name], bool):
+                return f"{name} is {values[name]}"
+        return None
 
     return reason
 
@@ -26,6 +33,16 @@ def numbers(*arguments: str) -> Condition:
         given = ((name, values[name]) for name in arguments if values[name] is not None)
         others = (name for name, value in given if not isinstance(value, Real) or value != value)
         return next((f"{name} is not a number" for name in others), None)
+
+    return reason
+
+
+def integers(*arguments: str) -> Condition:
+    """Require that each of these arguments is an integer, or None."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        others = (name for name in arguments if values[name] is not None and not isinstance(values[name], Integral))
+        return next((f"{name} is not an integer" for name in others), None)
 
     return reason
 
@@ -98,6 +115,22 @@ def all_nodes(argument: str, graph: str = "G") -> Condition:
         except TypeError:
             complete = False
         return None if complete else f"{argument} does not have all nodes, each once"
+
+    return reason
+
+
+def collections_of_nodes(*arguments: str, graph: str = "G") -> Condition:
+    """Require that each of these arguments is None or a collection, which may be read more than once, and no node."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        for name in arguments:
+            nodes = values.get(name)
+            if not isinstance(nodes, (list, tuple, set, frozenset, dict, range, type(None))):
+                return f"{name} is no collection"
+            # Nodes may be tuples and frozensets themselves.
+            if isinstance(nodes, Hashable) and nodes is not None and nodes in values[graph]:
+                return f"{name} is a node"
+        return None
 
     return reason
 

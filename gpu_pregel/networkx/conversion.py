@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import ne
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_edge_data, read_edge_numbers
@@ -28,16 +29,20 @@ def convert_from_nx(
     Raises
     ------
     NotImplementedError
-        An attribute of edges is not of numbers of one type, or the graph is of a class that has its own idea of
-        neighbours; NetworkX then runs its own function.
+        An attribute of edges is not of numbers of one type, a node is not equal to itself, as NaN, or the graph is of
+        a class that has its own idea of neighbours; NetworkX then runs its own function.
     """
     _check_class(type(graph))
+    if hasattr(graph, "_graph"):
+        # A change of the graph of which this is a view would not clear the cache of the view.
+        graph.__networkx_cache__ = None
     return BackendGraph._converted(
-        _known_topology(graph) or Topology.from_networkx(graph),
+        _known_topology(graph) or _read_topology(graph),
         columns={} if preserve_edge_attrs else _columns(graph, edge_attrs or {}),
         edge_data=read_edge_data(graph) if preserve_edge_attrs else None,
         node_data=list(graph._node.values()) if preserve_node_attrs or node_attrs else None,
-        attributes=dict(graph.graph) if preserve_graph_attrs else {},
+        # Not a copy: setting an attribute does not clear the cache.
+        attributes=graph.graph if preserve_graph_attrs else {},
     )
 
 
@@ -58,6 +63,18 @@ def _check_class(kind: type) -> None:
     for name in ("__iter__", "__getitem__", "adjacency", "adj", "neighbors"):
         if getattr(kind, name) is not getattr(base, name):
             raise NotImplementedError(f"{kind.__name__} overrides {name}")
+
+
+def _read_topology(graph: networkx.Graph) -> Topology:
+    """Read the nodes and edges; NetworkX's results differ where it compares a node with itself and finds it unequal."""
+    topology = Topology.from_networkx(graph)
+    try:
+        unequal = any(map(ne, topology.nodes, topology.nodes))
+    except TypeError:
+        unequal = True
+    if unequal:
+        raise NotImplementedError("a node is not equal to itself")
+    return topology
 
 
 def _known_topology(graph: networkx.Graph) -> Topology | None:

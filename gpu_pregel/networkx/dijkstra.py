@@ -86,7 +86,7 @@ class Dijkstra:
 
     def reached(self, vertex: int) -> bool:
         """Return whether the search settled a vertex, which was its target."""
-        return vertex != NONE and int(self.order[-1]) == vertex
+        return vertex != NONE and len(self.order) > 0 and int(self.order[-1]) == vertex
 
     def length_to(self, vertex: int) -> Any:
         """Return the distance of a vertex that is not a source."""

@@ -11,6 +11,16 @@ Array = np.ndarray[Any, Any]
 
 _EXACT = 1 << 53
 """Integers up to this size are exact as floats."""
+_LARGEST, _SMALLEST = 1e140, 1e-140
+"""Sums, products and quotients of a few weights in between stay in the range of normal floats."""
+
+
+def check_magnitudes(name: Any, column: Array | None) -> None:
+    """Raise NotImplementedError if a weight is so large or small that the order of operations decides on results."""
+    if column is not None:
+        sizes = np.abs(column[column != 0])
+        if len(sizes) and not (sizes.max() <= _LARGEST and sizes.min() >= _SMALLEST):
+            raise NotImplementedError(f"an edge's {name!r} is too large or too small")
 
 
 class EdgeColumn(NamedTuple):

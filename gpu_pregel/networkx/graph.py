@@ -10,7 +10,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values
-from gpu_pregel.networkx.edge_columns import EdgeColumn, edge_column
+from gpu_pregel.networkx.edge_columns import EdgeColumn, check_magnitudes, edge_column
 from gpu_pregel.networkx.filled_dicts import filled_dict
 from gpu_pregel.networkx.topology import Topology
 
@@ -54,6 +54,7 @@ class BackendGraph:
         self.topology = Topology.from_engine(graph)
         self.graph: dict[Any, Any] = {}
         self._columns: dict[Any, EdgeColumn] = {}
+        self._defaulted: dict[tuple[Any, type, Any], EdgeColumn] = {}
         self._engines: dict[Any, Graph] = {None: graph}
         self._edge_data: list[dict[Any, Any]] | None = None
         self._node_data: list[dict[Any, Any]] | None = None
@@ -77,6 +78,7 @@ class BackendGraph:
         graph.topology = topology
         graph.graph = attributes
         graph._columns = columns
+        graph._defaulted = {}
         graph._engines = {}
         graph._edge_data = edge_data
         graph._node_data = node_data
@@ -147,19 +149,31 @@ class BackendGraph:
         """
         if name is None:
             return None
-        if name not in self._columns:
-            if self._edge_data is None:
-                # It is not kept: columns are attributes that the edges have.
-                return np.repeat(edge_column(name, [default]).values, self.topology.m)
-            self._columns[name] = edge_column(name, attribute_values(self._edge_data, name, default))
-        column = self._columns[name]
+        column = self._column(name, default)
         if column.floats is not None and not mixed:
             raise NotImplementedError(f"the edges' {name!r} are of different types: float and int")
         return column.values
 
     def edge_floats(self, name: Any) -> Array | None:
-        """Return which values of an attribute are floats, bool[m], if others are integers; it has been read before."""
-        return self._columns[name].floats if name in self._columns else None
+        """Return which values of an attribute are floats, bool[m], if others are integers; edges without it have 1."""
+        return self._column(name, 1).floats
+
+    def moderate_values(self, name: Any) -> Array | None:
+        """Return :meth:`edge_values`; NotImplementedError if the order of products and quotients decides on results."""
+        values = self.edge_values(name, mixed=True)
+        check_magnitudes(name, values)
+        return values
+
+    def _column(self, name: Any, default: Any) -> EdgeColumn:
+        if name in self._columns:
+            return self._columns[name]
+        if self._edge_data is None:
+            # It is not kept: columns are attributes that the edges have.
+            return EdgeColumn(np.repeat(edge_column(name, [default]).values, self.topology.m))
+        key = name, type(default), default
+        if key not in self._defaulted:
+            self._defaulted[key] = edge_column(name, attribute_values(self._edge_data, name, default))
+        return self._defaulted[key]
 
     def edge_data(self) -> list[dict[Any, Any]]:
         """Return the attributes of each stored edge, for functions that preserve all of them."""

@@ -45,6 +45,8 @@ class Topology:
         self.directed = directed
         self.multigraph = multigraph
         self._source = None if source is None else weakref.ref(source)
+        # The number of nodes of the graph of which this is a view, else n; orders of subgraphs depend on it.
+        self.base_size = len(getattr(source, "_graph", self.nodes))
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Topology:
@@ -58,6 +60,15 @@ class Topology:
         adjacency = Adjacency(nodes, graph.indptr, graph.indices)
         return cls(adjacency, directed=graph.is_directed, multigraph=graph.has_duplicates)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle of a graph of this package has."""
+        names = ("nodes", "indptr", "neighbors", "directed", "multigraph", "base_size", "_source")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _read_only(self.indptr, self.neighbors)
+
     @property
     def source(self) -> networkx.Graph | None:
         """The NetworkX graph that was read, if it still exists."""
@@ -67,11 +78,6 @@ class Topology:
     def is_converted(self) -> bool:
         """Whether this has been read from a NetworkX graph."""
         return self._source is not None
-
-    @property
-    def base_size(self) -> int:
-        """The number of nodes of the graph of which this is a view, else ``n``; orders of subgraphs depend on it."""
-        return len(getattr(self.source, "_graph", self.nodes))
 
     @property
     def n(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import attribute_names, undirected
+from gpu_pregel.networkx.conditions import attribute_names, integers, undirected
 from gpu_pregel.networkx.function import Function
 
 _BY_NAME = (attribute_names("weight"),)
@@ -15,5 +15,5 @@ FUNCTIONS = (
     Function("eigenvector_centrality_numpy", "centrality", conditions=_BY_NAME),
     Function("katz_centrality", "centrality", conditions=_BY_NAME),
     Function("laplacian_centrality", "centrality", conditions=(*_BY_NAME, undirected()), note="undirected graphs"),
-    Function("voterank", "centrality"),
+    Function("voterank", "centrality", conditions=(integers("number_of_nodes"),)),
 )

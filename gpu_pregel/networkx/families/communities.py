@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import attribute_names
+from gpu_pregel.networkx.conditions import attribute_names, integers
 from gpu_pregel.networkx.function import Function
 
 _LEIDEN = "NetworkX has no implementation of its own"
@@ -16,6 +16,11 @@ def _plain_sets(values: Mapping[str, Any]) -> str | None:
     partition = values["partition"]
     plain = isinstance(partition, (list, tuple)) and all(isinstance(part, (set, list)) for part in partition)
     return None if plain else "the partition is no list of sets or lists"
+
+
+def _collection(values: Mapping[str, Any]) -> str | None:
+    """Require a partition that can be read twice: NetworkX checks it first."""
+    return None if isinstance(values["partition"], Collection) else "the partition is no collection"
 
 
 def _comparable(values: Mapping[str, Any]) -> str | None:
@@ -32,14 +37,14 @@ FUNCTIONS = (
     Function("leiden_partitions", "louvain", "community", note=_LEIDEN),
     Function(
         *("greedy_modularity_communities", "greedy_modularity", "community"),
-        conditions=(attribute_names("weight"), _comparable),
+        conditions=(attribute_names("weight"), integers("cutoff", "best_n"), _comparable),
     ),
     Function("asyn_lpa_communities", "communities", "community", conditions=(attribute_names("weight"),)),
     Function("fast_label_propagation_communities", "communities", "community", conditions=(attribute_names("weight"),)),
     Function("label_propagation_communities", "communities", "community"),
     Function("asyn_fluidc", "communities", "community"),
     Function("modularity", "communities", "community", conditions=(attribute_names("weight"),)),
-    Function("partition_quality", "communities", "community"),
+    Function("partition_quality", "communities", "community", conditions=(_collection,)),
     Function(
         *("intra_community_edges", "communities", "community.quality"),
         conditions=(_plain_sets,),

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import attribute_names, simple
+from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, simple
 from gpu_pregel.networkx.function import Function
 
 
-def _plain_sets(values: Mapping[str, Any]) -> str | None:
-    """Require collections, which may be read more than once."""
-    plain = (list, tuple, set, frozenset, dict, range, type(None))
-    return next((f"{name} is no collection" for name in ("S", "T") if not isinstance(values.get(name), plain)), None)
+def _distinct(values: Mapping[str, Any]) -> str | None:
+    """Require that no node is repeated: NetworkX counts such a node twice in some of the sums."""
+    if values["S"] is None:
+        return "S is None"
+    for name in ("S", "T"):
+        nodes = values.get(name) or ()
+        try:
+            repeated = len(set(nodes)) < len(nodes)
+        except TypeError as error:
+            return str(error)
+        if repeated:
+            return f"{name} has a node twice"
+    return None
 
 
 def _plain_data(values: Mapping[str, Any]) -> str | None:
     return None if isinstance(values["data"], bool) else "data is no bool"
 
 
-_SETS = (_plain_sets, attribute_names("weight"))
+_PLAIN = (collections_of_nodes("S", "T"), _distinct)
+_SETS = (*_PLAIN, attribute_names("weight"))
 
 FUNCTIONS = (
     Function("edge_boundary", "cuts", conditions=(simple(), _plain_data), note="for simple graphs"),
@@ -30,8 +40,8 @@ FUNCTIONS = (
     Function("conductance", "cuts", conditions=_SETS),
     Function("edge_expansion", "cuts", conditions=_SETS),
     Function("mixing_expansion", "cuts", conditions=_SETS),
-    Function("node_expansion", "cuts", conditions=(_plain_sets,)),
-    Function("boundary_expansion", "cuts", conditions=(_plain_sets,)),
+    Function("node_expansion", "cuts", conditions=_PLAIN),
+    Function("boundary_expansion", "cuts", conditions=_PLAIN),
     Function("is_regular", "cuts"),
     Function("is_k_regular", "cuts"),
 )

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import attribute_names, unset
+from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, unset
 from gpu_pregel.networkx.function import Function
-
-
-def _plain_lists(values: Mapping[str, Any]) -> str | None:
-    """Require lists of nodes, not a node of the graph or an iterator."""
-    plain = (list, tuple, set, frozenset, dict, range, type(None))
-    names = ("nodelist", "row_order", "column_order")
-    return next((f"{name} is no collection" for name in names if not isinstance(values.get(name), plain)), None)
 
 
 def _sums(values: Mapping[str, Any]) -> str | None:
     if values["multigraph_weight"] is not sum and values["G"].is_multigraph():
         return "multigraph_weight is not sum"
-    structured = isinstance(values["dtype"], list) or getattr(values["dtype"], "names", None)
-    return "dtype is structured" if structured else None
+    dtype = values["dtype"]
+    if dtype is object:
+        return "dtype is object"
+    return "dtype is structured" if isinstance(dtype, list) or getattr(dtype, "names", None) else None
 
 
-_PLAIN = (_plain_lists, attribute_names("weight"))
+_PLAIN = (collections_of_nodes("nodelist", "row_order", "column_order"), attribute_names("weight"))
 
 FUNCTIONS = (
     Function("to_scipy_sparse_array", "matrices", conditions=_PLAIN),

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import one_of, simple, unset
+from gpu_pregel.networkx.conditions import numbers, one_of, simple, unset
 from gpu_pregel.networkx.function import Function
 
-_UNSORTED = (unset("sort_neighbors"),)
+_LIMITED = (unset("sort_neighbors"), numbers("depth_limit"))
 _ALONG_EDGES = (simple(), one_of("orientation", None, "original"))
 _ALONG_NOTE = "Simple graphs; edges are followed in their direction."
 _NOTE = "sort_neighbors is not supported."
 
 FUNCTIONS = (
-    Function("bfs_edges", "traversal", conditions=_UNSORTED, note=_NOTE),
+    Function("bfs_edges", "traversal", conditions=_LIMITED, note=_NOTE),
     Function("bfs_labeled_edges", "traversal"),
     Function("bfs_layers", "traversal"),
-    Function("bfs_predecessors", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("bfs_successors", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("bfs_tree", "traversal", conditions=_UNSORTED, note=_NOTE),
+    Function("bfs_predecessors", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("bfs_successors", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("bfs_tree", "traversal", conditions=_LIMITED, note=_NOTE),
     Function("descendants_at_distance", "traversal"),
-    Function("generic_bfs_edges", "traversal", conditions=(unset("neighbors"),), note="neighbors is not supported."),
+    Function(
+        "generic_bfs_edges",
+        "traversal",
+        conditions=(unset("neighbors"), numbers("depth_limit")),
+        note="neighbors is not supported.",
+    ),
     Function("edge_bfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
     Function("edge_dfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
-    Function("dfs_edges", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("dfs_labeled_edges", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("dfs_postorder_nodes", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("dfs_predecessors", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("dfs_preorder_nodes", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("dfs_successors", "traversal", conditions=_UNSORTED, note=_NOTE),
-    Function("dfs_tree", "traversal", conditions=_UNSORTED, note=_NOTE),
+    Function("dfs_edges", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("dfs_labeled_edges", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("dfs_postorder_nodes", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("dfs_predecessors", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("dfs_preorder_nodes", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("dfs_successors", "traversal", conditions=_LIMITED, note=_NOTE),
+    Function("dfs_tree", "traversal", conditions=_LIMITED, note=_NOTE),
 )

@@ -121,6 +121,9 @@ def newman_betweenness_centrality(
     """Return the load of each node, or of one: packets are divided evenly between shortest next steps."""
     n = len(G)
     limit = np.inf if cutoff is None or (weight is None and not cutoff) else float(cutoff)
+    if weight is None:
+        # The first level is searched whatever the cutoff is, and the last one as a whole.
+        limit = max(np.ceil(limit), 1.0)
     scores, _ = _dependencies(G, weight, np.arange(n), EVENLY, cutoff=limit)
     if normalized and n > 2:
         scores *= 1.0 / ((n - 1) * (n - 2))

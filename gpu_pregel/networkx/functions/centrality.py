@@ -123,7 +123,7 @@ def katz_centrality(
 
 
 def _sums(G: BackendGraph, weight: Any) -> NeighborSums:
-    weighted = weight is not None
+    weighted = G.moderate_values(weight) is not None
     return NeighborSums(G.engine(weight), weighted=weighted, device="auto", threads=None, progress=False)
 
 

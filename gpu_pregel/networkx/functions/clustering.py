@@ -164,7 +164,7 @@ def _sums_of_triangles(G: BackendGraph, vertices: Array, weight: Any) -> Array:
 
     A mean is the product of three cube roots, and those of the edges in both directions can be added up beforehand.
     """
-    column = G.edge_values(weight, mixed=True)
+    column = G.moderate_values(weight)
     if column is not None and len(column):
         if column.max() == 0:
             raise NotImplementedError(f"the edges' {weight!r} are at most 0")

@@ -16,6 +16,7 @@ from gpu_pregel.networkx.dijkstra import Dijkstra
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import search
 from gpu_pregel.networkx.rows import rows, weighted_rows
+from gpu_pregel.networkx.tree_centers import is_tree, tree_center, tree_centroid
 
 
 def _check_reached(G: BackendGraph, reached: int) -> None:
@@ -115,6 +116,8 @@ def center(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: Any 
     """Return the nodes of the smallest eccentricity."""
     if len(G) == 0 and weight is None and not G.is_directed() and not _bounds(G, usebounds):
         raise nx.NetworkXPointlessConcept("G has no nodes.")
+    if weight is None and len(G) > 0 and is_tree(G):
+        return tree_center(G)
     found = _all(G, usebounds, weight)
     smallest = min(found.values())
     return [node for node, value in found.items() if value == smallest]
@@ -127,15 +130,11 @@ def barycenter(G: BackendGraph, weight: Any = None, attr: Any = None, sp: Any = 
         if plain:
             raise nx.NetworkXPointlessConcept("G has no nodes.")
         return []
+    if plain and is_tree(G):
+        return tree_centroid(G)
     sums = _sums_by_hops(G) if weight is None else _sums_by_weight(G, weight)
     smallest = min(sums)
-    best = [v for v, total in enumerate(sums) if total == smallest]
-    if plain and G.number_of_edges() == len(G) - 1:
-        # Of a tree NetworkX finds the one nearer to the first node first.
-        depths = search(rows(G), 0, None).depths
-        best.sort(key=lambda v: int(depths[v]))
-    nodes = G.topology.nodes
-    return [nodes[v] for v in best]
+    return [node for node, total in zip(G, sums, strict=True) if total == smallest]
 
 
 def _disconnected(G: BackendGraph) -> nx.NetworkXNoPath:

@@ -44,7 +44,7 @@ def pagerank(
     if dangling is not None:
         jumps = _vector(G, dangling)
         jumps /= jumps.sum()
-    column = G.edge_values(weight, mixed=True)
+    column = G.moderate_values(weight)
     name = None if column is None or (column == 1).all() else weight
     vectors = [vector for vector in (initial, teleport, column) if vector is not None]
     regular = all(np.isfinite(vector).all() and (vector >= 0).all() for vector in vectors)

@@ -38,6 +38,7 @@ def to_scipy_sparse_array(
     if len(rows) == 0:
         # NetworkX makes the array from an empty list, of which NumPy makes floats.
         values = np.empty(0)
+    _check_range(values, dtype)
     matrix = scipy.sparse.coo_array((values, (rows.astype(np.int32), columns.astype(np.int32))), (n, n), dtype=dtype)
     try:
         return matrix.asformat(format)
@@ -77,6 +78,7 @@ def to_numpy_array(
         kept = (rows >= 0) & (columns >= 0)
         rows, columns, values = rows[kept], columns[kept], values[kept]
     matrix = np.full((n, n), fill_value=nonedge, dtype=dtype, order=order)
+    _check_range(values, dtype)
     if len(rows) == 0:
         return matrix
     if topology.multigraph:
@@ -193,6 +195,15 @@ def biadjacency_matrix(
 def _weights(G: BackendGraph, weight: str | None, *, mixed: bool = False) -> Array:
     values = G.edge_values(weight, mixed=mixed)
     return np.ones(G.topology.m, np.int64) if values is None else values
+
+
+def _check_range(values: Array, dtype: Any) -> None:
+    """Refuse weights outside of the range of a type of integers: NetworkX's error depends on the first of them."""
+    kind = np.dtype(dtype)
+    if kind.kind in "iu" and len(values):
+        limits = np.iinfo(kind)
+        if values.min() < limits.min or values.max() > limits.max:
+            raise NotImplementedError(f"the edges' weights are outside of the range of {kind}")
 
 
 def _ranks(G: BackendGraph, nodelist: Collection[Any]) -> Array:

@@ -10,6 +10,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.searches import search_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +49,7 @@ def _levels(G: BackendGraph, weight: Any, kept: Array) -> tuple[Array, Array]:
             "This graph has no basal nodes (nodes with no incoming edges).Trophic levels are not defined without at "
             "least one basal node."
         )
-    column = G.edge_values(weight)
+    column = G.moderate_values(weight)
     data = np.ones(len(sources)) if column is None else column[kept].astype(float)
     if not (data > 0).all():
         raise NotImplementedError(f"the edges' {weight!r} are not all positive")
@@ -69,8 +70,9 @@ def _levels(G: BackendGraph, weight: Any, kept: Array) -> tuple[Array, Array]:
 
 def _all_reached(matrix: Any, sources: Array) -> bool:
     """Return whether all vertices can be reached; rows of the matrix are in-edges."""
-    reached, new = sources, sources
-    while new.any():
-        new = (matrix @ new.astype(float) > 0) & ~reached
-        reached = reached | new
-    return bool(reached.all())
+    out = matrix.T.tocsr()
+    indptr, neighbors = out.indptr.astype(np.int64), out.indices.astype(np.uint32)
+    # Kernels are compiled for write-protected arrays, as those of graphs are.
+    indptr.flags.writeable = neighbors.flags.writeable = False
+    found = search_rows(indptr, neighbors, np.flatnonzero(sources).astype(np.uint32), None)
+    return len(found.order) == len(sources)

@@ -340,6 +340,31 @@ def test_classes_with_their_own_neighbours_are_refused() -> None:
         backend.convert_from_nx(Complement(nx.path_graph(4)))
 
 
+class Pair:
+    """A graph of two nodes that NetworkX's functions take although it is none of its graphs."""
+
+    def is_directed(self) -> bool:
+        return False
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((0, 1))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __contains__(self, node: object) -> bool:
+        return node in (0, 1)
+
+    _adj: dict[Any, Any] = adj = {0: {1: {}}, 1: {0: {}}}  # noqa: RUF012
+
+
+def test_an_object_that_is_no_graph_of_networkx_is_left_to_it(priority: list[str]) -> None:
+    assert nx.number_connected_components(Pair()) == 1
+    with pytest.raises(AttributeError, match="'str' object has no attribute 'nbunch_iter'"):
+        nx.pagerank("graph")
+    assert priority == []
+
+
 def test_other_classes_are_taken() -> None:
     class Named(nx.MultiDiGraph):
         name = "with a name"

@@ -1,0 +1,91 @@
+"""Odd arguments: a call is left to NetworkX, or has its result or its error."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from gpu_pregel.networkx import FUNCTIONS
+from tests.gpu_pregel.networkx.comparison import Case, assert_same, outcome
+
+NAN = float("nan")
+
+
+def _path(*, weight: Any = 2, create_using: Any = None) -> nx.Graph:
+    graph = nx.path_graph(5, create_using=create_using)
+    nx.set_edge_attributes(graph, weight, "weight")
+    return graph
+
+
+def _uneven(largest: float = 1e300) -> nx.Graph:
+    """Return triangles in which a detour by a short edge is as long as the direct way, to the last bit."""
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, largest), (1, 2, 1.0), (0, 2, largest), (2, 3, largest), (1, 3, largest)])
+    return graph
+
+
+def _of_tuples() -> nx.Graph:
+    return nx.Graph([((1,), 2), (2, 3)])
+
+
+def _with_nan() -> nx.Graph:
+    return nx.Graph([(0, NAN), (NAN, 1), (1, 2), (2, 0)])
+
+
+CALLS: dict[str, tuple[str, Any]] = {
+    "samples of a state of NumPy": (
+        "betweenness_centrality",
+        lambda: (_path(), 3, True, None, False, np.random.RandomState(7)),
+    ),
+    "samples of edges of a state of NumPy": (
+        "edge_betweenness_centrality",
+        lambda: (_path(), 3, True, None, np.random.RandomState(7)),
+    ),
+    "targets once": ("betweenness_centrality_subset", lambda: (_path(), [0, 1], iter([2, 3]))),
+    "lengths that do not change sums": ("betweenness_centrality", lambda: (_uneven(), None, True, "weight")),
+    "infinite weights of links": ("pagerank", lambda: (_path(weight=float("inf")),)),
+    "smallest weights of links": ("pagerank", lambda: (_path(weight=5e-324),)),
+    "large weights of neighbors": ("eigenvector_centrality", lambda: (_path(weight=1e200), 100, 1e-6, None, "weight")),
+    "small weights of neighbors": ("constraint", lambda: (_path(weight=1e-310), None, "weight")),
+    "infinite weights of triangles": ("clustering", lambda: (_uneven(float("inf")), None, "weight")),
+    "infinite weights of food": ("trophic_levels", lambda: (_path(weight=float("inf"), create_using=nx.DiGraph),)),
+    "votes not whole": ("voterank", lambda: (nx.empty_graph(3), 1.5)),
+    "an array of objects": ("to_numpy_array", lambda: (_path(), None, object)),
+    "cutoff nan": ("single_source_shortest_path", lambda: (_path(), 0, NAN)),
+    "weighted cutoff nan": ("single_source_dijkstra", lambda: (_path(), 0, None, NAN)),
+    "depth limit nan": ("bfs_edges", lambda: (_path(), 0, False, NAN)),
+    "depth limit text": ("dfs_preorder_nodes", lambda: (_path(), 0, "2")),
+    "generic depth limit nan": ("generic_bfs_edges", lambda: (_path(), 0, None, NAN)),
+    "load by a fraction": ("newman_betweenness_centrality", lambda: (_path(), None, Fraction(3, 2))),
+    "weight is True": ("pagerank", lambda: (_path(), 0.85, None, 100, 1e-6, None, True)),
+    "weight is False": ("adjacency_matrix", lambda: (_path(), None, None, False)),
+    "iterations not whole": ("pagerank", lambda: (_path(), 0.85, None, 2.5)),
+    "repeated nodes of a volume": ("volume", lambda: (_path(), [1, 1, 2])),
+    "repeated nodes of a cut": ("normalized_cut_size", lambda: (_path(), [1, 1])),
+    "volume of all": ("volume", lambda: (_path(), None)),
+    "volume of a node that is a tuple": ("volume", lambda: (_of_tuples(), (1,))),
+    "matrix of a node that is a tuple": ("to_scipy_sparse_array", lambda: (_of_tuples(), (1,))),
+    "weights too large for a type": ("to_scipy_sparse_array", lambda: (_path(weight=300), None, "i1")),
+    "weights too large for a dense type": ("to_numpy_array", lambda: (_path(weight=-1), None, "u1")),
+    "infinite weights as integers": ("to_numpy_array", lambda: (_path(weight=float("inf")), None, int)),
+    "a partition once": ("partition_quality", lambda: (_path(), iter([{0, 1}, {2, 3, 4}]))),
+    "sources once": ("multi_source_dijkstra", lambda: (_path(), iter([0, 1]), 1)),
+    "fewest communities not whole": ("greedy_modularity_communities", lambda: (_path(), None, 1, 1.5)),
+    "corona of text": ("k_corona", lambda: (_path(), "2")),
+    "truss of text": ("k_truss", lambda: (_path(), "2")),
+    "betweenness of nan": ("betweenness_centrality", lambda: (_with_nan(),)),
+    "paths to nan": ("all_pairs_all_shortest_paths", lambda: (_with_nan(),)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_odd_arguments_give_what_networkx_gives(name: str) -> None:
+    function_name, arguments = CALLS[name]
+    function = FUNCTIONS[function_name].original()
+    ours = outcome(function, (arguments(), {}), "gpu_pregel")
+    if not isinstance(ours, NotImplementedError):
+        assert_same(ours, outcome(function, (arguments(), {}), "networkx"), Case(), name)
