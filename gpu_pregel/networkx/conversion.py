@@ -32,6 +32,8 @@ def convert_from_nx(
         neighbours; NetworkX then runs its own function.
     """
     _check_class(type(graph))
+    if (preserve_edge_attrs or edge_attrs) and _joins_directions(graph):
+        raise NotImplementedError("both directions of an edge of an undirected view may have attributes of their own")
     data = read_edge_data(graph) if preserve_edge_attrs or edge_attrs else []
     columns = {}
     if edge_attrs and not preserve_edge_attrs:
@@ -51,6 +53,14 @@ def _check_class(kind: type) -> None:
     for name in ("__iter__", "__getitem__", "adjacency", "adj", "neighbors"):
         if getattr(kind, name) is not getattr(base, name):
             raise NotImplementedError(f"{kind.__name__} overrides {name}")
+
+
+def _joins_directions(graph: Any) -> bool:
+    """Return whether this is an undirected view of a directed graph."""
+    base = graph
+    while hasattr(base, "_graph"):
+        base = base._graph
+    return bool(base.is_directed() and not graph.is_directed())
 
 
 def _known_topology(graph: networkx.Graph) -> Topology | None:
