@@ -1,0 +1,89 @@
+"""Which calls read a few rows of a large graph only, as NetworkX does faster than it is converted or looked through.
+
+This imports neither NumPy nor NetworkX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sized
+from typing import Any
+
+from gpu_pregel.networkx.hand_over import converted_form
+
+_SCANS, _ROWS = 100, 5_000
+"""How many nodes of the graph there are for each chosen one where this backend begins to be faster: for functions that
+look through all edges here, and for those that read the rows of the chosen nodes only."""
+_CONVERTS = 10
+"""The same for graphs that are not converted."""
+
+_CHOSEN: dict[str, tuple[str, int, int]] = {
+    "adamic_adar_index": ("ebunch", 1, _SCANS),
+    "average_degree_connectivity": ("nodes", 3, _SCANS),
+    "boundary_expansion": ("S", 1, _SCANS),
+    "clustering": ("nodes", 1, _ROWS),
+    "cn_soundarajan_hopcroft": ("ebunch", 1, _SCANS),
+    "cut_size": ("S", 1, _SCANS),
+    "degree_assortativity_coefficient": ("nodes", 4, _SCANS),
+    "degree_pearson_correlation_coefficient": ("nodes", 4, _SCANS),
+    "edge_boundary": ("nbunch1", 1, _SCANS),
+    "generalized_degree": ("nodes", 1, _ROWS),
+    "jaccard_coefficient": ("ebunch", 1, _ROWS),
+    "node_boundary": ("nbunch1", 1, _SCANS),
+    "node_degree_xy": ("nodes", 4, _SCANS),
+    "node_expansion": ("S", 1, _SCANS),
+    "preferential_attachment": ("ebunch", 1, _SCANS),
+    "ra_index_soundarajan_hopcroft": ("ebunch", 1, _SCANS),
+    "reciprocity": ("nodes", 1, _SCANS),
+    "resource_allocation_index": ("ebunch", 1, _SCANS),
+    "to_scipy_sparse_array": ("nodelist", 1, _ROWS),
+    "triangles": ("nodes", 1, _ROWS),
+    "volume": ("S", 1, _SCANS),
+    "within_inter_cluster": ("ebunch", 1, _SCANS),
+}
+"""The argument with the nodes or pairs that are read, its position, and how many nodes there are for each of them."""
+
+_DEPTHS: dict[str, tuple[str, int]] = {
+    "bfs_edges": ("depth_limit", 3),
+    "bfs_predecessors": ("depth_limit", 2),
+    "bfs_successors": ("depth_limit", 2),
+    "bfs_tree": ("depth_limit", 3),
+    "dfs_edges": ("depth_limit", 2),
+    "dfs_predecessors": ("depth_limit", 2),
+    "dfs_successors": ("depth_limit", 2),
+    "generic_bfs_edges": ("depth_limit", 3),
+    "predecessor": ("cutoff", 3),
+    "single_source_shortest_path": ("cutoff", 2),
+    "single_source_shortest_path_length": ("cutoff", 2),
+    "single_target_shortest_path": ("cutoff", 2),
+    "single_target_shortest_path_length": ("cutoff", 2),
+}
+"""The argument that limits how far a search from one node goes, and its position."""
+
+
+def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """Return why NetworkX is expected to be faster at this call, or None."""
+    if name in _DEPTHS:
+        argument, position = _DEPTHS[name]
+        depth = _argument(argument, position, args, kwargs)
+        return f"{argument} is {depth}" if isinstance(depth, int) and depth <= 1 else None
+    if name not in _CHOSEN:
+        return None
+    argument, position, least = _CHOSEN[name]
+    graph = _argument("G", 0, args, kwargs)
+    chosen = _argument(argument, position, args, kwargs)
+    if chosen is None or not hasattr(graph, "_adj"):
+        return None
+    count = _count(graph, chosen)
+    ratio = _CONVERTS if converted_form(graph) is None else least
+    return f"{argument} has {count:,} of {len(graph):,} nodes" if count * ratio < len(graph) else None
+
+
+def _argument(name: str, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[position] if len(args) > position else kwargs.get(name)
+
+
+def _count(graph: Any, chosen: Any) -> float:
+    """Return how many nodes or pairs are given; infinity if they can be counted only by using up an iterator."""
+    if isinstance(chosen, Hashable) and chosen in graph:
+        return 1
+    return len(chosen) if isinstance(chosen, Sized) else float("inf")
