@@ -8,7 +8,7 @@ from functools import cache
 from types import GeneratorType
 from typing import Any
 
-from gpu_pregel.networkx.few_nodes import reads_few_nodes
+from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
 from gpu_pregel.networkx.function import Function
 from gpu_pregel.networkx.hand_over import too_small
 from gpu_pregel.networkx.registry import FUNCTIONS
@@ -52,7 +52,8 @@ class Backend:
     @staticmethod
     def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
         """Return True, or why NetworkX is expected to be faster."""
-        return reads_few_nodes(name, args, kwargs) or too_small(name, args, kwargs) or True
+        reason = reads_few_nodes(name, args, kwargs) or too_small(measured_as(name, args, kwargs), args, kwargs)
+        return reason or True
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name in FUNCTIONS:

@@ -10,11 +10,11 @@ from typing import Any
 
 from gpu_pregel.networkx.hand_over import converted_form
 
-_SCANS, _ROWS = 100, 5_000
+_SCANS, _ROWS, _CONVERTS = 100, 1 << 31, 10
 """How many nodes of the graph there are for each chosen one where this backend begins to be faster: for functions that
-look through all edges here, and for those that read the rows of the chosen nodes only."""
-_CONVERTS = 10
-"""The same for graphs that are not converted."""
+look through all edges here, for those that read the rows of the chosen nodes, and for graphs that are not converted."""
+_ALWAYS_FEW = 2
+"""So many chosen nodes are few in a graph of any size."""
 
 _CHOSEN: dict[str, tuple[str, int, int]] = {
     "adamic_adar_index": ("ebunch", 1, _SCANS),
@@ -60,22 +60,45 @@ _DEPTHS: dict[str, tuple[str, int]] = {
 """The argument that limits how far a search from one node goes, and its position."""
 
 
+_PAIRS = {
+    None: "bidirectional_shortest_path",
+    "dijkstra": "bidirectional_dijkstra",
+}
+"""What NetworkX searches for a path between two nodes with: without weights, and by a method with weights."""
+
+
+def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the function whose size decides: that of a search between two nodes is not that of one from a node."""
+    if name not in ("shortest_path", "shortest_path_length"):
+        return name
+    source, target, weight = (
+        _argument(one, i, args, kwargs) for i, one in enumerate(("source", "target", "weight"), 1)
+    )
+    if source is None or target is None:
+        return name
+    method = _argument("method", 4, args, kwargs) or "dijkstra"
+    return _PAIRS.get(None if weight is None else method, name)
+
+
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     """Return why NetworkX is expected to be faster at this call, or None."""
+    if name == "bfs_layers" and converted_form(_argument("G", 0, args, kwargs)) is None:
+        # NetworkX's descendants_at_distance reads few layers, and is called between changes of the graph.
+        return "the graph is not converted"
     if name in _DEPTHS:
         argument, position = _DEPTHS[name]
         depth = _argument(argument, position, args, kwargs)
         return f"{argument} is {depth}" if isinstance(depth, int) and depth <= 1 else None
     if name not in _CHOSEN:
         return None
-    argument, position, least = _CHOSEN[name]
+    argument, position, share = _CHOSEN[name]
     graph = _argument("G", 0, args, kwargs)
     chosen = _argument(argument, position, args, kwargs)
     if chosen is None or not hasattr(graph, "_adj"):
         return None
     count = _count(graph, chosen)
-    ratio = _CONVERTS if converted_form(graph) is None else least
-    return f"{argument} has {count:,} of {len(graph):,} nodes" if count * ratio < len(graph) else None
+    few = max(_ALWAYS_FEW, len(graph) // (_CONVERTS if converted_form(graph) is None else share))
+    return f"{argument} has {count:,} of {len(graph):,} nodes" if count <= few else None
 
 
 def _argument(name: str, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -37,6 +37,16 @@ def large() -> nx.Graph:
         ("reciprocity", (), {"nodes": "absent"}, "nodes has 6 of 60,000 nodes"),
         ("single_source_shortest_path_length", (0, 1), {}, "cutoff is 1"),
         ("bfs_edges", (0,), {"depth_limit": 100}, None),
+        ("bfs_layers", (0,), {}, "the graph is not converted"),
+        ("shortest_path", (0, 5), {}, "NetworkX is faster at graphs of every size that are not converted"),
+        (
+            "shortest_path_length",
+            (0, 5),
+            {"weight": "w"},
+            "NetworkX is faster at graphs of every size that are not converted",
+        ),
+        ("shortest_path_length", (0, 5), {"weight": "w", "method": "bellman-ford"}, None),
+        ("shortest_path", (0,), {}, None),
         ("descendants_at_distance", (0, 1), {}, "NetworkX is faster at graphs of every size"),
         ("has_path", (0, 1), {}, "NetworkX is faster at graphs of every size that are not converted"),
     ],
@@ -65,3 +75,10 @@ def test_edges_are_not_counted_where_the_answer_is_known(large: nx.Graph) -> Non
     assert backend.should_run("bidirectional_shortest_path", (graph, 0, 1), {}) is True
     graph.__networkx_cache__.clear()
     assert isinstance(backend.should_run("is_regular", (graph,), {}), str)
+
+
+def test_a_node_is_few_in_a_small_graph() -> None:
+    graph = nx.cycle_graph(300)
+    nx.is_connected(graph, backend="gpu_pregel")
+    assert backend.should_run("clustering", (graph, 5), {}) == "nodes has 1 of 300 nodes"
+    assert backend.should_run("clustering", (graph, range(9)), {}) is True
