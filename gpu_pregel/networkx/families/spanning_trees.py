@@ -29,7 +29,7 @@ FUNCTIONS = (
     Function(
         *("kruskal_mst_edges", "spanning_trees", "algorithms.tree.mst"),
         conditions=(*_WEIGHTS, _plain_data, unset("partition")),
-        note="for simple graphs, without a partition",
+        note="for simple graphs, without partition",
     ),
     Function(
         *("prim_mst_edges", "spanning_trees", "algorithms.tree.mst"),

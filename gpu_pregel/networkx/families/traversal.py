@@ -7,8 +7,8 @@ from gpu_pregel.networkx.function import Function
 
 _UNSORTED = (unset("sort_neighbors"),)
 _ALONG_EDGES = (simple(), one_of("orientation", None, "original"))
-_ALONG_NOTE = "Simple graphs; edges are followed in their direction."
-_NOTE = "sort_neighbors is not supported."
+_ALONG_NOTE = "for simple graphs, along the direction of edges"
+_NOTE = "without sort_neighbors"
 
 FUNCTIONS = (
     Function("bfs_edges", "traversal", conditions=_UNSORTED, note=_NOTE),
@@ -18,7 +18,7 @@ FUNCTIONS = (
     Function("bfs_successors", "traversal", conditions=_UNSORTED, note=_NOTE),
     Function("bfs_tree", "traversal", conditions=_UNSORTED, note=_NOTE),
     Function("descendants_at_distance", "traversal"),
-    Function("generic_bfs_edges", "traversal", conditions=(unset("neighbors"),), note="neighbors is not supported."),
+    Function("generic_bfs_edges", "traversal", conditions=(unset("neighbors"),), note="without neighbors"),
     Function("edge_bfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
     Function("edge_dfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
     Function("dfs_edges", "traversal", conditions=_UNSORTED, note=_NOTE),
