@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sized
 from typing import Any
 
-from gpu_pregel.networkx.hand_over import converted_form
+from gpu_pregel.networkx.hand_over import _is_converted
+from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 _SCANS, _ROWS, _CONVERTS = 100, 1 << 31, 10
 """How many nodes of the graph there are for each chosen one where this backend begins to be faster: for functions that
@@ -80,24 +81,37 @@ def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     return _PAIRS.get(None if weight is None else method, name)
 
 
+def faster_at_every_size(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """Return why NetworkX is expected to be faster at this call even of the largest graph, or None."""
+    if name not in SIZES:
+        return None
+    cached, converting = SIZES[name][:2]
+    if cached == NEVER:
+        return "NetworkX is faster at graphs of every size"
+    if converting == NEVER and not _is_converted(_argument("G", 0, args, kwargs)):
+        return "NetworkX is faster at graphs of every size that are not converted"
+    return None
+
+
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """Return why NetworkX is expected to be faster at this call, or None."""
-    if name == "bfs_layers" and converted_form(_argument("G", 0, args, kwargs)) is None:
+    """Return why NetworkX is expected to be faster at this call, as it reads a few rows, or None."""
+    graph = _argument("G", 0, args, kwargs)
+    if not hasattr(graph, "_adj"):
+        return None
+    if name == "bfs_layers" and not _is_converted(graph):
         # NetworkX's descendants_at_distance reads few layers, and is called between changes of the graph.
         return "the graph is not converted"
     if name in _DEPTHS:
-        argument, position = _DEPTHS[name]
-        depth = _argument(argument, position, args, kwargs)
-        return f"{argument} is {depth}" if isinstance(depth, int) and depth <= 1 else None
+        depth = _argument(*_DEPTHS[name], args, kwargs)
+        return f"{_DEPTHS[name][0]} is {depth}" if isinstance(depth, int) and depth <= 1 else None
     if name not in _CHOSEN:
         return None
     argument, position, share = _CHOSEN[name]
-    graph = _argument("G", 0, args, kwargs)
     chosen = _argument(argument, position, args, kwargs)
-    if chosen is None or not hasattr(graph, "_adj"):
+    if chosen is None:
         return None
     count = _count(graph, chosen)
-    few = max(_ALWAYS_FEW, len(graph) // (_CONVERTS if converted_form(graph) is None else share))
+    few = max(_ALWAYS_FEW, len(graph) // (share if _is_converted(graph) else _CONVERTS))
     return f"{argument} has {count:,} of {len(graph):,} nodes" if count <= few else None
 
 
