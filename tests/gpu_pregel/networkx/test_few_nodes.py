@@ -59,9 +59,9 @@ def test_a_call_for_few_nodes_is_handed_over(
 
 def test_the_nodes_of_a_converted_graph_are_worth_less(large: nx.Graph) -> None:
     graph = large.copy()
-    assert backend.should_run("volume", (graph, range(1_000)), {}) == "S has 1,000 of 60,000 nodes"
+    assert backend.should_run("cut_size", (graph, range(2_000)), {}) == "S has 2,000 of 60,000 nodes"
     nx.is_connected(graph, backend="gpu_pregel")
-    assert backend.should_run("volume", (graph, range(1_000)), {}) is True
+    assert backend.should_run("cut_size", (graph, range(2_000)), {}) is True
 
 
 def test_edges_are_not_counted_where_the_answer_is_known(large: nx.Graph) -> None:
