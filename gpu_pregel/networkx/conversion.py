@@ -12,6 +12,23 @@ from gpu_pregel.networkx.topology import Topology
 if TYPE_CHECKING:
     import networkx
 
+_READERS = (
+    *(
+        "__iter__",
+        "__contains__",
+        "__len__",
+        "__getitem__",
+        "nodes",
+        "adjacency",
+        "adj",
+        "neighbors",
+        "edges",
+        "degree",
+    ),
+    *("succ", "pred", "successors", "predecessors", "out_edges", "in_edges", "out_degree", "in_degree"),
+)
+"""What NetworkX's functions read graphs by; directed graphs have the second row."""
+
 
 def convert_from_nx(
     graph: networkx.Graph,
@@ -48,10 +65,10 @@ def convert_from_nx(
 
 
 def _check_class(kind: type) -> None:
-    """Refuse classes that override how nodes and neighbours are read."""
+    """Refuse classes that override how nodes, neighbours, edges and degrees are read."""
     base = next(one for one in kind.__mro__ if one.__module__.startswith("networkx.classes."))
-    for name in ("__iter__", "__getitem__", "adjacency", "adj", "neighbors"):
-        if getattr(kind, name) is not getattr(base, name):
+    for name in _READERS:
+        if getattr(kind, name, None) is not getattr(base, name, None):
             raise NotImplementedError(f"{kind.__name__} overrides {name}")
 
 

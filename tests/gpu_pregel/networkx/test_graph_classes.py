@@ -35,6 +35,30 @@ def test_a_function_whose_result_has_the_class_of_a_user_is_left_to_networkx(nam
     assert type(call(own)) is type(call(nx.path_graph(3), backend="gpu_pregel")) is nx.Graph
 
 
+class Hidden(nx.DiGraph):
+    """A class that hides some of its edges from those who ask for all."""
+
+    @property
+    def edges(self) -> Any:
+        return nx.DiGraph([(0, 1)]).edges
+
+    def predecessors(self, n: Any) -> Any:
+        return iter(())
+
+
+class Loud(nx.MultiDiGraph):
+    """A class that changes nothing of what is read."""
+
+    def add_node(self, node_for_adding: Any, **attr: Any) -> None:
+        super().add_node(node_for_adding, loud=True, **attr)
+
+
+def test_classes_that_override_what_is_read_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="Hidden overrides edges"):
+        backend.convert_from_nx(Hidden([(0, 1), (1, 2)]))
+    assert nx.number_weakly_connected_components(Loud([(0, 1), (2, 3)]), backend="gpu_pregel") == 2
+
+
 def test_weights_of_an_undirected_view_that_differ_by_direction_are_refused() -> None:
     graph = nx.DiGraph([(0, 1, {"weight": 1}), (1, 0, {"weight": 5}), (1, 2, {"weight": 2})])
     view = graph.to_undirected(as_view=True)
