@@ -27,6 +27,8 @@ _CHUNK, _WORDS = 1 << 8, 1 << 8
 _MIN_RENUMBERED = 4
 """Sources for which it pays to renumber the vertices by degree."""
 _MIN_BLOCKS, _MAX_BLOCKS = 8, 64
+_AT_A_TIME = 16
+"""Sources of each block that are searched in one launch: Ctrl-C is handled when a thread has finished a block."""
 _BLOCK_MEMORY = 1 << 28
 """Bytes for the arrays of all blocks."""
 
@@ -40,7 +42,7 @@ def add_dependencies(
     blocks = min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size))
     if blocks >= _MIN_BLOCKS:
         target.require(blocks * size, "betweenness centrality of blocks of sources")
-        return _search_blocks(graph, sources, blocks, phases, extra, with_edges=with_edges)
+        return _search_blocks(graph, sources, blocks, target, phases, extra, with_edges=with_edges)
     target.require(size, "betweenness centrality")
     worth = len(sources) >= _MIN_RENUMBERED and not graph.is_directed and not with_edges
     ordered = order_by_out_degree(graph, phases, target) if worth else None
@@ -58,24 +60,31 @@ def add_dependencies(
 
 
 def _search_blocks(
-    graph: Graph, sources: Array, blocks: int, phases: Phases, extra: float, *, with_edges: bool
+    graph: Graph, sources: Array, blocks: int, target: Device, phases: Phases, extra: float, *, with_edges: bool
 ) -> tuple[Array, Array]:
     n = graph.num_vertices
     paths, ratios, sums, scores = (np.zeros((blocks, n)) for _ in range(4))
     edges = np.zeros((blocks, graph.num_edges if with_edges else 0))
-    phases.run(
-        "search all sources",
-        small.search_blocks,
-        blocks,
-        *(*graph._csr[:2], *graph.csc[:2], sources, blocks),
+    arrays = (
         np.zeros((blocks, (n + 63) // 64), np.uint64),
         np.empty((blocks, n), np.uint32),
         np.empty((blocks, n + 2), np.int64),
         np.empty((blocks, small.STATE), np.int64),
         *(paths, np.zeros((blocks, n), np.int32), ratios, sums, extra, scores, edges),
-        chunk=1,
     )
+    _launch_parts(small.search_blocks, (*graph._csr[:2], *graph.csc[:2]), sources, blocks, arrays, target, phases)
     return scores.sum(axis=0), edges.sum(axis=0)
+
+
+def _launch_parts(
+    kernel: Any, rows: Any, sources: Array, blocks: int, arrays: Any, target: Device, phases: Phases
+) -> None:
+    """Search from all sources, some of each block at a time."""
+    with phases.measure("search all sources") as bar:
+        for begin in range(0, len(sources), blocks * _AT_A_TIME):
+            part = sources[begin : begin + blocks * _AT_A_TIME]
+            target.launch(kernel, blocks, *rows, part, blocks, *arrays, chunk=1)
+            bar.update(begin + len(part), len(sources))
 
 
 def add_weighted_dependencies(
@@ -89,17 +98,13 @@ def add_weighted_dependencies(
     out, back = ((rows.indptr, rows.indices, np.asarray(rows.weights, np.float64)) for rows in (graph._csr, graph.csc))
     paths, dependencies, scores = (np.zeros((blocks, n)) for _ in range(3))
     edges = np.zeros((blocks, m if with_edges else 0))
-    phases.run(
-        "search all sources",
-        weighted_kernels.search_blocks,
-        blocks,
-        *(out, back, sources, blocks),
+    arrays = (
         *(np.empty((blocks, n), np.uint32) for _ in range(2)),
         np.full((blocks, n), np.inf),
         np.full((blocks, n), -1, np.int64),
         *(paths, dependencies, extra, scores, edges),
-        chunk=1,
     )
+    _launch_parts(weighted_kernels.search_blocks, (out, back), sources, blocks, arrays, target, phases)
     return scores.sum(axis=0), edges.sum(axis=0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+import textwrap
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -18,6 +19,7 @@ _PACKAGES = (
     "scipy",
     "pyarrow",
     "tqdm",
+    "networkx",
     "numba-cuda",
     "cuda-core",
     "cupy-cuda12x",
@@ -48,7 +50,8 @@ def run(options: argparse.Namespace) -> None:
         if isinstance(value, dict):
             value = ", ".join(f"{key} {item}" for key, item in value.items())
         elif isinstance(value, list):
-            value = ", ".join(value)
+            value = textwrap.fill(", ".join(value), 88, break_long_words=False, break_on_hyphens=False)
+            value = value.replace("\n", "\n" + " " * 16)
         print(f"{name:<16}{value}")
 
 
@@ -88,7 +91,6 @@ def collect() -> dict[str, Any]:
         "python": f"{platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
-        "networkx": sorted(function.path for function in FUNCTIONS.values()),
         "devices": usable_devices(),
         "gpus": _gpus(),
         "threads": available_threads(),
@@ -97,6 +99,7 @@ def collect() -> dict[str, Any]:
         "memory": "unknown" if memory is None else f"{format_bytes(memory)} available",
         "kernel cache": _cache_folder(),
         "cache size": _cache_size(),
+        "networkx": sorted(function.path for function in FUNCTIONS.values()),
     }
 
 

@@ -166,3 +166,14 @@ def false(*arguments: str) -> Condition:
         return next((f"{name} is set" for name in arguments if values[name]), None)
 
     return reason
+
+
+def plain_class(graph: str = "G") -> Condition:
+    """Require one of the classes of NetworkX or of this backend: NetworkX's result has the class of the graph."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        kind = type(values[graph])
+        plain = kind.__module__.startswith(("networkx.classes.", "gpu_pregel.networkx."))
+        return None if plain else f"the result is a {kind.__name__}"
+
+    return reason

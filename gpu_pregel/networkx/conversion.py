@@ -13,6 +13,23 @@ from gpu_pregel.networkx.topology import Topology
 if TYPE_CHECKING:
     import networkx
 
+_READERS = (
+    *(
+        "__iter__",
+        "__contains__",
+        "__len__",
+        "__getitem__",
+        "nodes",
+        "adjacency",
+        "adj",
+        "neighbors",
+        "edges",
+        "degree",
+    ),
+    *("succ", "pred", "successors", "predecessors", "out_edges", "in_edges", "out_degree", "in_degree"),
+)
+"""What NetworkX's functions read graphs by; directed graphs have the second row."""
+
 
 def convert_from_nx(
     graph: networkx.Graph,
@@ -36,6 +53,8 @@ def convert_from_nx(
     if hasattr(graph, "_graph"):
         # A change of the graph of which this is a view would not clear the cache of the view.
         graph.__networkx_cache__ = None
+    if (preserve_edge_attrs or edge_attrs) and _joins_directions(graph):
+        raise NotImplementedError("both directions of an edge of an undirected view may have attributes of their own")
     return BackendGraph._converted(
         _known_topology(graph) or _read_topology(graph),
         columns={} if preserve_edge_attrs else _columns(graph, edge_attrs or {}),
@@ -58,10 +77,10 @@ def _columns(graph: networkx.Graph, defaults: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _check_class(kind: type) -> None:
-    """Refuse classes that override how nodes and neighbours are read."""
+    """Refuse classes that override how nodes, neighbours, edges and degrees are read."""
     base = next(one for one in kind.__mro__ if one.__module__.startswith("networkx.classes."))
-    for name in ("__iter__", "__getitem__", "adjacency", "adj", "neighbors"):
-        if getattr(kind, name) is not getattr(base, name):
+    for name in _READERS:
+        if getattr(kind, name, None) is not getattr(base, name, None):
             raise NotImplementedError(f"{kind.__name__} overrides {name}")
 
 
@@ -75,6 +94,14 @@ def _read_topology(graph: networkx.Graph) -> Topology:
     if unequal:
         raise NotImplementedError("a node is not equal to itself")
     return topology
+
+
+def _joins_directions(graph: Any) -> bool:
+    """Return whether this is an undirected view of a directed graph."""
+    base = graph
+    while hasattr(base, "_graph"):
+        base = base._graph
+    return bool(base.is_directed() and not graph.is_directed())
 
 
 def _known_topology(graph: networkx.Graph) -> Topology | None:

@@ -26,7 +26,7 @@ class Function(NamedTuple):
     conditions : tuple of Condition
         What a call must fulfil; the first that returns a reason sends the call to NetworkX.
     note : str
-        What the table of functions says of limits, such as "without callable weights".
+        What the table of functions says of limits, a phrase such as "for simple graphs".
     """
 
     name: str

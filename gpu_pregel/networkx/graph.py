@@ -134,6 +134,12 @@ class BackendGraph:
         kind = ("Multi" if self.is_multigraph() else "") + ("DiGraph" if self.is_directed() else "Graph")
         return f"{kind} with {len(self)} nodes and {self.number_of_edges()} edges"
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a gp.networkx.Graph has no {name!r}: it is an argument of NetworkX's functions only; "
+            f"to_networkx() of the gpu_pregel graph returns a NetworkX graph"
+        )
+
     # What the functions of this backend read.
 
     def edge_values(self, name: Any, default: Any = 1, *, mixed: bool = False) -> Array | None:

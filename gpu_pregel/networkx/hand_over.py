@@ -24,7 +24,7 @@ def too_small(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str |
     if adjacency is None or name not in SIZES:
         return None
     cached, converting, second = SIZES[name]
-    limit = cached if _is_converted(graph) else converting
+    limit = cached if is_converted(graph) else converting
     # Counting edges takes long in a large graph, and is needed in a small one only.
     size = len(adjacency)
     if size < limit or (size < second and _KERNELS not in sys.modules):
@@ -45,6 +45,7 @@ def _too_early(seconds: float) -> str | None:
     return "NetworkX takes less time than loading Numba, as far as this process has called it"
 
 
-def _is_converted(graph: Any) -> bool:
+def is_converted(graph: Any) -> bool:
+    """Return whether NetworkX keeps a conversion with a graph."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
     return bool(cache.get("backends", {}).get("gpu_pregel"))

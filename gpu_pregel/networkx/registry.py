@@ -63,7 +63,9 @@ def backend_info() -> dict[str, Any]:
         "url": "https://github.com/gpu-pregel/gpu_pregel",
         "short_summary": "Compiled kernels on all processors, and on a GPU where there is one.",
         "functions": {
-            function.name: {"additional_docs": function.note} if function.note else {}
+            function.name: {"additional_docs": f"Calls {function.note}; others are left to NetworkX."}
+            if function.note
+            else {}
             for function in FUNCTIONS.values()
         },
     }

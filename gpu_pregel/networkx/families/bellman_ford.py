@@ -21,7 +21,7 @@ _NAMES = (
     "single_source_bellman_ford_path_length",
 )
 
-_NOTE = "Without functions as weights."
+_NOTE = "with weights by name only"
 
 
 def _not_frozen(values: Mapping[str, Any]) -> str | None:

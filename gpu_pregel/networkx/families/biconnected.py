@@ -19,12 +19,15 @@ FUNCTIONS = (
     Function("biconnected_component_edges", "biconnected"),
     Function("articulation_points", "biconnected"),
     Function("is_biconnected", "biconnected"),
-    Function("bridges", "biconnected", conditions=(unset("root"),), note="root is not supported."),
+    Function("bridges", "biconnected", conditions=(unset("root"),), note="without root"),
     Function("has_bridges", "biconnected"),
-    Function("local_bridges", "biconnected", conditions=(unset("weight"),), note="weight is not supported."),
+    Function("local_bridges", "biconnected", conditions=(unset("weight"),), note="without weight"),
     Function("bridge_components", "biconnected", home="algorithms.connectivity"),
     Function(
-        "k_edge_components", "biconnected", conditions=(_one_or_two,), note="k up to 2, and 1 in directed graphs."
+        "k_edge_components",
+        "biconnected",
+        conditions=(_one_or_two,),
+        note="for k up to 2, in directed graphs for k = 1",
     ),
     Function("chain_decomposition", "biconnected"),
 )

@@ -55,7 +55,7 @@ FUNCTIONS = (
         note="for simple undirected graphs without self-loops",
     ),
     Function("hopcroft_karp_matching", "bipartite", "bipartite"),
-    Function("projected_graph", "projections", "bipartite", conditions=(_listed,), note="not as a multigraph"),
+    Function("projected_graph", "projections", "bipartite", conditions=(_listed,), note="without multigraph"),
     Function("weighted_projected_graph", "projections", "bipartite", conditions=(_listed,)),
     Function(
         *("node_redundancy", "projections", "bipartite"), conditions=(undirected(),), note="for undirected graphs"

@@ -14,6 +14,6 @@ FUNCTIONS = (
     Function("eigenvector_centrality", "centrality", conditions=_BY_NAME),
     Function("eigenvector_centrality_numpy", "centrality", conditions=_BY_NAME),
     Function("katz_centrality", "centrality", conditions=_BY_NAME),
-    Function("laplacian_centrality", "centrality", conditions=(*_BY_NAME, undirected()), note="undirected graphs"),
+    Function("laplacian_centrality", "centrality", conditions=(*_BY_NAME, undirected()), note="for undirected graphs"),
     Function("voterank", "centrality", conditions=(integers("number_of_nodes"),)),
 )

@@ -1,4 +1,4 @@
-"""Communities and their quality."""
+"""Communities and their quality; the Leiden algorithm, which NetworkX declares for backends only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 
 from gpu_pregel.networkx.conditions import attribute_names, integers
 from gpu_pregel.networkx.function import Function
-
-_LEIDEN = "NetworkX has no implementation of its own"
 
 
 def _plain_sets(values: Mapping[str, Any]) -> str | None:
@@ -33,8 +31,8 @@ def _comparable(values: Mapping[str, Any]) -> str | None:
 FUNCTIONS = (
     Function("louvain_communities", "louvain", "community", conditions=(attribute_names("weight"),)),
     Function("louvain_partitions", "louvain", "community", conditions=(attribute_names("weight"),)),
-    Function("leiden_communities", "louvain", "community", note=_LEIDEN),
-    Function("leiden_partitions", "louvain", "community", note=_LEIDEN),
+    Function("leiden_communities", "louvain", "community"),
+    Function("leiden_partitions", "louvain", "community"),
     Function(
         *("greedy_modularity_communities", "greedy_modularity", "community"),
         conditions=(attribute_names("weight"), integers("cutoff", "best_n"), _comparable),
@@ -48,11 +46,11 @@ FUNCTIONS = (
     Function(
         *("intra_community_edges", "communities", "community.quality"),
         conditions=(_plain_sets,),
-        note="for lists of sets or lists",
+        note="for lists of sets or of lists",
     ),
     Function(
         *("inter_community_edges", "communities", "community.quality"),
         conditions=(_plain_sets,),
-        note="for lists of sets or lists",
+        note="for lists of sets or of lists",
     ),
 )

@@ -12,6 +12,6 @@ FUNCTIONS = (
         "find_cycle",
         "cycles",
         conditions=(simple(), one_of("orientation", None, "original")),
-        note="Simple graphs; edges are followed in their direction.",
+        note="for simple graphs, along the direction of edges",
     ),
 )

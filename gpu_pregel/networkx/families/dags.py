@@ -18,7 +18,7 @@ FUNCTIONS = (
         "dag_longest_path",
         "dags",
         conditions=(attribute_names("weight"), unset("topo_order")),
-        note="topo_order is not supported.",
+        note="without topo_order",
     ),
     Function("dag_longest_path_length", "dags", conditions=(attribute_names("weight"),)),
     Function("is_aperiodic", "dags"),

@@ -21,13 +21,13 @@ def _weights_of_one_kind(values: Mapping[str, Any]) -> str | None:
 _WEIGHT = attribute_names("weight")
 
 FUNCTIONS = (
-    Function("floyd_warshall_numpy", "dense_paths", conditions=(_WEIGHT,), note="Without functions as weights."),
+    Function("floyd_warshall_numpy", "dense_paths", conditions=(_WEIGHT,), note="with weights by name only"),
     *(
         Function(
             name,
             "dense_paths",
             conditions=(_WEIGHT, _weights_of_one_kind),
-            note="Without functions as weights; all edges have weights, or none.",
+            note="with weights by name only, of all edges or of none",
         )
         for name in ("floyd_warshall", "floyd_warshall_predecessor_and_distance")
     ),

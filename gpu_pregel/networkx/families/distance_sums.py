@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_pregel.networkx.conditions import attribute_names
 from gpu_pregel.networkx.function import Function
 
-_NOTE = "Without functions as weights."
+_NOTE = "with weights by name only"
 _WEIGHTED = (
     "closeness_vitality",
     "gutman_index",

@@ -8,7 +8,7 @@ from typing import Any
 from gpu_pregel.networkx.conditions import attribute_names, unset
 from gpu_pregel.networkx.function import Function
 
-_NOTE = "Without functions as weights."
+_NOTE = "with weights by name only, without"
 
 
 def _exact_bounds(values: Mapping[str, Any]) -> str | None:
@@ -17,11 +17,18 @@ def _exact_bounds(values: Mapping[str, Any]) -> str | None:
 
 
 FUNCTIONS = (
-    Function("barycenter", "distances", conditions=(attribute_names("weight"), unset("attr", "sp")), note=_NOTE),
-    Function("eccentricity", "distances", conditions=(attribute_names("weight"), unset("sp")), note=_NOTE),
-    Function("harmonic_diameter", "distances", conditions=(attribute_names("weight"), unset("sp")), note=_NOTE),
+    Function(
+        "barycenter",
+        "distances",
+        conditions=(attribute_names("weight"), unset("attr", "sp")),
+        note=f"{_NOTE} attr and sp",
+    ),
+    Function("eccentricity", "distances", conditions=(attribute_names("weight"), unset("sp")), note=f"{_NOTE} sp"),
+    Function("harmonic_diameter", "distances", conditions=(attribute_names("weight"), unset("sp")), note=f"{_NOTE} sp"),
     *(
-        Function(name, "distances", conditions=(attribute_names("weight"), unset("e"), _exact_bounds), note=_NOTE)
+        Function(
+            name, "distances", conditions=(attribute_names("weight"), unset("e"), _exact_bounds), note=f"{_NOTE} e"
+        )
         for name in ("center", "diameter", "periphery", "radius")
     ),
 )

@@ -10,7 +10,7 @@ FUNCTIONS = (
     Function(
         *("google_matrix", "link_analysis"),
         conditions=(attribute_names("weight"), all_nodes("nodelist")),
-        note="of all nodes",
+        note="for all nodes",
     ),
     Function("hits", "link_analysis"),
 )

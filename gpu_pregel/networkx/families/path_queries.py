@@ -17,7 +17,7 @@ _NAMES = (
 FUNCTIONS = (
     Function("has_path", "path_queries"),
     *(
-        Function(name, "path_queries", conditions=(attribute_names("weight"),), note="Without functions as weights.")
+        Function(name, "path_queries", conditions=(attribute_names("weight"),), note="with weights by name only")
         for name in _NAMES
     ),
 )

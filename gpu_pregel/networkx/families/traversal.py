@@ -7,8 +7,8 @@ from gpu_pregel.networkx.function import Function
 
 _LIMITED = (unset("sort_neighbors"), numbers("depth_limit"))
 _ALONG_EDGES = (simple(), one_of("orientation", None, "original"))
-_ALONG_NOTE = "Simple graphs; edges are followed in their direction."
-_NOTE = "sort_neighbors is not supported."
+_ALONG_NOTE = "for simple graphs, along the direction of edges"
+_NOTE = "without sort_neighbors"
 
 FUNCTIONS = (
     Function("bfs_edges", "traversal", conditions=_LIMITED, note=_NOTE),
@@ -22,7 +22,7 @@ FUNCTIONS = (
         "generic_bfs_edges",
         "traversal",
         conditions=(unset("neighbors"), numbers("depth_limit")),
-        note="neighbors is not supported.",
+        note="without neighbors",
     ),
     Function("edge_bfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
     Function("edge_dfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),

@@ -6,10 +6,10 @@ from gpu_pregel.networkx.conditions import attribute_names, simple_if_given, uns
 from gpu_pregel.networkx.function import Function
 
 _BY_NAME = (attribute_names("weight"), simple_if_given("nodes"))
-_POSITIVE = "with weights above 0; of all nodes if there are parallel edges"
+_POSITIVE = "with weights above 0, without nodes if there are parallel edges"
 
 FUNCTIONS = (
-    Function("triadic_census", "triads", conditions=(unset("nodelist"),), note="of all nodes"),
+    Function("triadic_census", "triads", conditions=(unset("nodelist"),), note="without nodelist"),
     Function("constraint", "triads", conditions=_BY_NAME, note=_POSITIVE),
     Function("effective_size", "triads", conditions=_BY_NAME, note=_POSITIVE),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_pregel.networkx.conditions import attribute_names, numbers
 from gpu_pregel.networkx.function import Function
 
-_NOTE = "Without functions as weights."
+_NOTE = "with weights by name only"
 _PAIRS = ("bidirectional_dijkstra", "dijkstra_path", "dijkstra_path_length")
 _WITH_CUTOFF = (
     "all_pairs_dijkstra",

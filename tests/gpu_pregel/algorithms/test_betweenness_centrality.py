@@ -20,6 +20,7 @@ from gpu_pregel.algorithms.checkers.betweenness_centrality import (
     check_edge_betweenness_centrality,
 )
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
+from gpu_pregel.host.superstep.progress import ProgressBar
 from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
@@ -286,3 +287,27 @@ def test_the_checkers_detect_errors() -> None:
     ):
         with pytest.raises(VerificationError, match=message):
             check_edge_betweenness_centrality(graph, replace(ways, **field))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_launch_searches_from_few_sources_so_that_ctrl_c_ends_it(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    monkeypatch.setattr(_dependencies_cpu, "_AT_A_TIME", 1)
+    shown: list[tuple[int, int | None]] = []
+
+    def stop(bar: Any, done: int, total: int | None = None) -> None:
+        shown.append((done, total))
+        if done > 128:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressBar, "update", stop)
+    n = 300
+    graph = gp.Graph.from_edgelist(np.arange(n), (np.arange(n) + 1) % n, np.ones(n) if weighted else None)
+    with pytest.raises(KeyboardInterrupt):
+        gp.betweenness_centrality(graph, weighted=weighted)
+    assert shown == [(64, n), (128, n), (192, n)]
+    monkeypatch.setattr(ProgressBar, "update", lambda *arguments: None)
+    scores = gp.betweenness_centrality(graph, weighted=weighted, normalized=False).scores
+    # All vertices of a cycle are alike.
+    np.testing.assert_allclose(scores, scores[0])

@@ -98,6 +98,17 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
     assert facts["threads"] >= 1
 
 
+def test_info_wraps_the_functions_of_networkx(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    shown = capsys.readouterr().out
+    functions = shown[shown.index("\nnetworkx ") + 1 :].splitlines()
+    assert len(functions) > 50
+    assert max(map(len, functions)) <= 104
+    assert functions[0].startswith("networkx        nx.adamic_adar_index, nx.")
+    assert functions[1].startswith(" " * 16 + "nx.")
+    assert "networkx 3." in shown
+
+
 def test_info_clears_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,3 +51,10 @@ def test_generated_graph_is_known_in_converted_form_until_it_changes() -> None:
         assert nx.number_connected_components(graph, backend="gpu_pregel") == nx.number_connected_components(graph)
         graph.add_edge("new", "other")
         assert nx.number_connected_components(graph, backend="gpu_pregel") == nx.number_connected_components(graph)
+
+
+@pytest.mark.parametrize("use", [lambda graph: graph.edges, lambda graph: list(nx.generate_edgelist(graph))])
+def test_attributes_that_own_graphs_lack_are_explained(use: Callable[[Any], Any]) -> None:
+    graph = gp.networkx.Graph(gp.Graph.from_edgelist([0], [1]))
+    with pytest.raises(AttributeError, match=r"gp.networkx.Graph has no 'edges': .* to_networkx\(\) of the gpu_pregel"):
+        use(graph)
