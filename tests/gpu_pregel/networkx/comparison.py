@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,10 +81,12 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
         assert both_nan or close, f"{place}: {ours} instead of {theirs}"
     elif isinstance(theirs, Mapping):
         assert list(ours) == list(theirs), f"{place}: keys {list(ours)!r:.300} instead of {list(theirs)!r:.300}"
+        assert _types(ours) == _types(theirs), f"{place}: keys {_types(ours)} instead of {_types(theirs)}"
         for key in theirs:
             assert_same(ours[key], theirs[key], case, f"{place}[{key!r}]")
     elif isinstance(theirs, Set):
         assert ours == theirs, f"{place}: {ours!r:.300} instead of {theirs!r:.300}"
+        assert _types(ours) == _types(theirs), f"{place}: {_types(ours)} instead of {_types(theirs)}"
     elif isinstance(theirs, ValuesView):
         assert_same(list(ours), list(theirs), case, place)
     elif isinstance(theirs, (list, tuple)):
@@ -95,6 +97,11 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
             assert_same(left, right, case, f"{place}[{i}]")
     else:
         assert ours == theirs, f"{place}: {ours!r:.200} instead of {theirs!r:.200}"
+
+
+def _types(items: Iterable[Any]) -> set[Any]:
+    """Return the types of nodes, and of the members of those that are tuples or sets."""
+    return {(type(item), frozenset(_types(item))) if isinstance(item, (tuple, Set)) else type(item) for item in items}
 
 
 def _assert_same_graph(ours: nx.Graph, theirs: nx.Graph, case: Case, place: str) -> None:
