@@ -112,3 +112,6 @@ def _assert_same_graph(ours: nx.Graph, theirs: nx.Graph, case: Case, place: str)
     for name in ("_adj", "_pred") if theirs.is_directed() else ("_adj",):
         left, right = ({u: dict(row) for u, row in getattr(graph, name).items()} for graph in (ours, theirs))
         assert_same(left, right, case, f"{place}.{name}")
+    back = ours._pred if ours.is_directed() else ours._adj
+    shared = all(data is back[v][u] for u, row in ours._adj.items() for v, data in row.items())
+    assert shared, f"{place}: the attributes of an edge are not one dict"
