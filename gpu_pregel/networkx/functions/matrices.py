@@ -40,7 +40,8 @@ def to_scipy_sparse_array(
         values = np.empty(0)
     matrix = scipy.sparse.coo_array((values, (rows.astype(np.int32), columns.astype(np.int32))), (n, n), dtype=dtype)
     try:
-        return matrix.asformat(format)
+        # In the format COO the weights are those of the graph.
+        return matrix.asformat(format, copy=True)
     except ValueError as error:
         raise nx.NetworkXError(f"Unknown sparse matrix format: {format}") from error
 
