@@ -41,7 +41,8 @@ def to_scipy_sparse_array(
     _check_range(values, dtype)
     matrix = scipy.sparse.coo_array((values, (rows.astype(np.int32), columns.astype(np.int32))), (n, n), dtype=dtype)
     try:
-        return matrix.asformat(format)
+        # In the format COO the weights are those of the graph.
+        return matrix.asformat(format, copy=True)
     except ValueError as error:
         raise nx.NetworkXError(f"Unknown sparse matrix format: {format}") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,10 +81,12 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
         assert both_nan or close, f"{place}: {ours} instead of {theirs}"
     elif isinstance(theirs, Mapping):
         assert list(ours) == list(theirs), f"{place}: keys {list(ours)!r:.300} instead of {list(theirs)!r:.300}"
+        assert _types(ours) == _types(theirs), f"{place}: keys {_types(ours)} instead of {_types(theirs)}"
         for key in theirs:
             assert_same(ours[key], theirs[key], case, f"{place}[{key!r}]")
     elif isinstance(theirs, Set):
         assert ours == theirs, f"{place}: {ours!r:.300} instead of {theirs!r:.300}"
+        assert _types(ours) == _types(theirs), f"{place}: {_types(ours)} instead of {_types(theirs)}"
     elif isinstance(theirs, ValuesView):
         assert_same(list(ours), list(theirs), case, place)
     elif isinstance(theirs, (list, tuple)):
@@ -97,6 +99,11 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
         assert ours == theirs, f"{place}: {ours!r:.200} instead of {theirs!r:.200}"
 
 
+def _types(items: Iterable[Any]) -> set[Any]:
+    """Return the types of nodes, and of the members of those that are tuples or sets."""
+    return {(type(item), frozenset(_types(item))) if isinstance(item, (tuple, Set)) else type(item) for item in items}
+
+
 def _assert_same_graph(ours: nx.Graph, theirs: nx.Graph, case: Case, place: str) -> None:
     """Graphs are the same if nodes, neighbours and attributes are, in the same order."""
     assert type(ours) is type(theirs), f"{place}: {type(ours).__name__} instead of {type(theirs).__name__}"
@@ -105,3 +112,6 @@ def _assert_same_graph(ours: nx.Graph, theirs: nx.Graph, case: Case, place: str)
     for name in ("_adj", "_pred") if theirs.is_directed() else ("_adj",):
         left, right = ({u: dict(row) for u, row in getattr(graph, name).items()} for graph in (ours, theirs))
         assert_same(left, right, case, f"{place}.{name}")
+    back = ours._pred if ours.is_directed() else ours._adj
+    shared = all(data is back[v][u] for u, row in ours._adj.items() for v, data in row.items())
+    assert shared, f"{place}: the attributes of an edge are not one dict"

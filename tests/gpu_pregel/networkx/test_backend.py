@@ -322,6 +322,28 @@ def test_a_call_is_given_back_before_the_first_item_of_an_iterator() -> None:
         nx.minimum_spanning_edges(graph, backend="gpu_pregel")
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        nx.maximal_independent_set,
+        nx.community.asyn_lpa_communities,
+        nx.community.fast_label_propagation_communities,
+        lambda graph, **options: nx.community.asyn_fluidc(graph, 2, **options),
+    ],
+)
+def test_generators_of_numpy_are_refused_where_kernels_draw(function: Callable[..., Any]) -> None:
+    with pytest.raises(NotImplementedError) as caught:
+        function(nx.path_graph(9), seed=np.random.default_rng(1), backend="gpu_pregel")
+    assert "the seed is a" in str(caught.value.__cause__)
+
+
+def test_changes_of_a_matrix_do_not_change_the_graph() -> None:
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, 3), (1, 2, 4)])
+    nx.to_scipy_sparse_array(graph, format="coo", backend="gpu_pregel").data[:] = 0
+    assert nx.shortest_path_length(graph, 0, 2, weight="weight", backend="gpu_pregel") == 7
+
+
 def test_errors_of_iterators_are_raised_when_they_are_read() -> None:
     edges = nx.bfs_edges(nx.path_graph(3), "absent", backend="gpu_pregel")
     with pytest.raises(nx.NetworkXError, match="absent"):

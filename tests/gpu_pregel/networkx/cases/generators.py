@@ -13,7 +13,7 @@ def _made(*args: Any, **options: Any) -> Case:
 
 
 # More edges than one call of a kernel draws.
-_MANY = Case(lambda _: ((270, 0.95), {"seed": 4, "directed": True}), graphs=("empty",))
+_MANY = Case(lambda _: ((400, 0.95), {"seed": 4}), graphs=("empty",))
 
 CASES: dict[str, list[Case]] = {
     "gnp_random_graph": [

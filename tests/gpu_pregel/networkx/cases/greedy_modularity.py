@@ -14,6 +14,7 @@ CASES: dict[str, list[Case]] = {
         call(best_n=1),
         call(cutoff=0),
         call(best_n=500),
+        call(best_n=0),
         call(cutoff=3, best_n=2),
     ],
 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.gpu_pregel.networkx.comparison import Case, call
+import networkx as nx
+
+from tests.gpu_pregel.networkx.comparison import Arguments, Case, call
 
 
 def _of_nodes(*extra: Any, **options: Any) -> Case:
@@ -16,6 +18,13 @@ def _mapped(values: dict[Any, int], *extra: Any, **options: Any) -> Case:
     return Case(lambda graph: ((graph, *extra), {"mapping": dict(values), **options}))
 
 
+def _of_many_values(_: Any) -> Arguments:
+    """Return a graph with so many values that their pairs are counted by sorting."""
+    graph = nx.cycle_graph(2100)
+    nx.set_node_attributes(graph, {u: u * 7 % 2099 for u in graph}, "size")
+    return (graph, "size"), {}
+
+
 _DEGREES = [call(), call(weight="weight"), call(x="in", y="out"), call(x="in", y="in", weight="cost"), _of_nodes()]
 _ATTRIBUTES = [call("color"), call("size"), call("absent"), _of_nodes("color")]
 
@@ -24,7 +33,7 @@ CASES: dict[str, list[Case]] = {
     "node_attribute_xy": _ATTRIBUTES,
     "degree_mixing_dict": [*_DEGREES, call(normalized=True), call(y="up")],
     "degree_mixing_matrix": [*_DEGREES, call(normalized=False), _mapped({2: 0, 3: 1}, normalized=False)],
-    "attribute_mixing_dict": [*_ATTRIBUTES, call("color", normalized=True)],
+    "attribute_mixing_dict": [*_ATTRIBUTES, call("color", normalized=True), Case(_of_many_values, graphs=("empty",))],
     "attribute_mixing_matrix": [*_ATTRIBUTES, _mapped({"red": 1, "blue": 0}, "color", normalized=False)],
     "degree_assortativity_coefficient": [*_DEGREES, call(x="up")],
     "degree_pearson_correlation_coefficient": _DEGREES,
