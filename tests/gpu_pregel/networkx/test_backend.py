@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -257,7 +257,8 @@ class Pair:
     def __contains__(self, node: object) -> bool:
         return node in (0, 1)
 
-    _adj = adj = {0: {1: {}}, 1: {0: {}}}  # noqa: RUF012
+    _adj: ClassVar[dict[int, dict[int, dict[str, Any]]]] = {0: {1: {}}, 1: {0: {}}}
+    adj = _adj
 
 
 def test_an_object_that_is_no_graph_of_networkx_is_left_to_it(priority: list[str]) -> None:
