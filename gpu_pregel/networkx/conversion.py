@@ -123,7 +123,9 @@ def convert_to_nx(value: Any, **_: Any) -> Any:
         (True, False): networkx.DiGraph,
         (True, True): networkx.MultiDiGraph,
     }
-    result = kinds[value.is_directed(), value.is_multigraph()](**value.graph)
+    result = kinds[value.is_directed(), value.is_multigraph()]()
+    # Keys need not be strings.
+    result.graph.update(value.graph)
     result.add_nodes_from(zip(value.topology.nodes, map(dict, value.node_data()), strict=True))
     rows = _rows(value)
     result._adj.update(rows)

@@ -198,9 +198,10 @@ def raise_labels(indptr: Any, neighbors: Any, weights: Any, order: Any, labels: 
     for u in order:
         count = _tally(u, indptr, neighbors, weights, labels, totals, found, 0)
         if count > 0 and not _has_best(labels[u], count, totals, found):
+            best = totals[:count].max()
             largest = 0
             for i in range(count):
-                if _has_best(found[0, i], count, totals, found):
+                if totals[i] == best:
                     largest = max(largest, found[0, i])
             labels[u] = largest
         _forget(found, count)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.sorted_rows import find
 
 
 @jit
@@ -134,19 +135,17 @@ def peel_edges(indptr: Any, neighbors: Any, sources: Any, need: Any, support: An
         v = np.int64(neighbors[edge])
         kept[edge] = False
         kept[_find(neighbors, indptr[v], indptr[v + 1], u)] = False
-        e = indptr[u]
+        if indptr[u + 1] - indptr[u] > indptr[v + 1] - indptr[v]:
+            u, v = v, u
+        # The longer row, as of a hub, is not read as a whole.
         f = indptr[v]
-        while e < indptr[u + 1] and f < indptr[v + 1]:
-            if neighbors[e] < neighbors[f]:
-                e += 1
-            elif neighbors[e] > neighbors[f]:
-                f += 1
-            else:
-                if kept[e] and kept[f]:
-                    w = np.int64(neighbors[e])
-                    first = e if u < w else _find(neighbors, indptr[w], indptr[w + 1], u)
-                    second = f if v < w else _find(neighbors, indptr[w], indptr[w + 1], v)
-                    tail = _lose(indptr, neighbors, min(u, w), first, need, support, queue, tail)
-                    tail = _lose(indptr, neighbors, min(v, w), second, need, support, queue, tail)
-                e += 1
-                f += 1
+        for e in range(indptr[u], indptr[u + 1]):
+            f = find(neighbors, f, indptr[v + 1], neighbors[e])
+            if f == indptr[v + 1]:
+                break
+            if neighbors[f] == neighbors[e] and kept[e] and kept[f]:
+                w = np.int64(neighbors[e])
+                first = e if u < w else _find(neighbors, indptr[w], indptr[w + 1], u)
+                second = f if v < w else _find(neighbors, indptr[w], indptr[w + 1], v)
+                tail = _lose(indptr, neighbors, min(u, w), first, need, support, queue, tail)
+                tail = _lose(indptr, neighbors, min(v, w), second, need, support, queue, tail)

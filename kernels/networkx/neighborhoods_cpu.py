@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.sorted_rows import count_common as common_of_rows
 from gpu_pregel.kernels.library.work_cpu import claim
 
 
@@ -22,7 +23,7 @@ def _row_end(indptr: Any, u: Any) -> Any:
 def count_common(work: Any, indptr: Any, neighbors: Any, vertices: Any, begins: Any, counts: Any) -> None:
     """Count for each out-neighbour of some vertices the out-neighbours that both have.
 
-    Those of vertex ``vertices[k]`` are in ``counts`` from ``begins[k]`` on. Rows need not be sorted.
+    Those of vertex ``vertices[k]`` are in ``counts`` from ``begins[k]`` on.
     """
     marks = np.zeros(len(indptr) - 1, np.bool_)
     first, last = claim(work)
@@ -34,9 +35,14 @@ def count_common(work: Any, indptr: Any, neighbors: Any, vertices: Any, begins: 
             place = begins[k]
             for e in range(indptr[u], indptr[u + 1]):
                 v = neighbors[e]
+                begin, end = indptr[v], _row_end(indptr, v)
                 count = 0
-                for f in range(indptr[v], _row_end(indptr, v)):
-                    count += marks[neighbors[f]]
+                if end - begin <= indptr[u + 1] - indptr[u]:
+                    for f in range(begin, end):
+                        count += marks[neighbors[f]]
+                else:
+                    # The row of a hub is not read for each of its neighbours.
+                    count = common_of_rows(neighbors, indptr[u], indptr[u + 1], neighbors, begin, end)
                 counts[place] = count
                 place += 1
             for e in range(indptr[u], indptr[u + 1]):

@@ -16,7 +16,8 @@ def _plain_numbers(values: Mapping[str, Any]) -> str | None:
     """Require integers as n and m, and a number as p."""
     if any(type(values[name]) is not int for name in ("n", "m") if name in values) or not 0 <= values["n"] < _LARGEST:
         return "n or m is no integer, or n is negative or too large"
-    return None if type(values.get("p", 0.0)) in (int, float) else "p is no number"
+    p = values.get("p", 0.0)
+    return None if type(p) in (int, float) and p == p else "p is no number"
 
 
 def _python_seed(values: Mapping[str, Any]) -> str | None:

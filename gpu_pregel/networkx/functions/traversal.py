@@ -57,6 +57,8 @@ def bfs_tree(
     sort_neighbors: Sort = None,
 ) -> nx.DiGraph[Any]:
     """Return the tree of a breadth-first search."""
+    if source is None:
+        raise ValueError("None cannot be a node")
     parents, children = _breadth_first_tree(G, source, depth_limit, reverse=reverse)
     nodes = G.nodes_at(children)
     return digraph([source, *nodes], zip(G.nodes_at(parents), nodes, strict=True))

@@ -11,6 +11,7 @@ import networkx as nx
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.networkx.backend import backend
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved to cache")
 
@@ -61,6 +62,12 @@ def test_attributes_of_the_graph_are_those_of_the_time_of_the_call() -> None:
     nx.k_core(graph, backend="gpu_pregel")
     graph.graph["name"] = "complete"
     assert nx.k_core(graph, backend="gpu_pregel").graph == {"name": "complete"}
+
+
+def test_attributes_of_a_graph_whose_names_are_no_strings_convert_back() -> None:
+    graph = nx.Graph()
+    graph.graph[1] = "one"
+    assert backend.convert_to_nx(backend.convert_from_nx(graph, preserve_graph_attrs=True)).graph == {1: "one"}
 
 
 def test_missing_weights_get_the_default_of_each_call_of_a_conversion_with_all_attributes() -> None:

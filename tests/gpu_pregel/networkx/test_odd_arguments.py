@@ -54,6 +54,8 @@ CALLS: dict[str, tuple[str, Any]] = {
     "infinite weights of triangles": ("clustering", lambda: (_uneven(float("inf")), None, "weight")),
     "infinite weights of food": ("trophic_levels", lambda: (_path(weight=float("inf"), create_using=nx.DiGraph),)),
     "votes not whole": ("voterank", lambda: (nx.empty_graph(3), 1.5)),
+    "a tree from None": ("bfs_tree", lambda: (_path(), None)),
+    "edges with probability nan": ("fast_gnp_random_graph", lambda: (5, NAN, 1)),
     "an array of objects": ("to_numpy_array", lambda: (_path(), None, object)),
     "cutoff nan": ("single_source_shortest_path", lambda: (_path(), 0, NAN)),
     "weighted cutoff nan": ("single_source_dijkstra", lambda: (_path(), 0, None, NAN)),
