@@ -30,9 +30,9 @@ _REFUSED = {
     **dict.fromkeys(("bfs_edges", "bfs_predecessors", "bfs_successors", "bfs_tree", "dfs_edges"), 1),
     **dict.fromkeys(("center", "diameter", "periphery", "radius"), 1),
     **dict.fromkeys(("edge_bfs", "edge_dfs", "find_cycle", "google_matrix"), 1),
-    **dict.fromkeys(("closeness_centrality", "eulerian_path", "gnp_random_graph"), 1),
+    **dict.fromkeys(("closeness_centrality", "eulerian_path", "fast_gnp_random_graph"), 1),
     **dict.fromkeys(("inter_community_edges", "intra_community_edges", "to_numpy_array"), 1),
-    "eulerian_circuit": 2,
+    **dict.fromkeys(("eulerian_circuit", "gnp_random_graph"), 2),
     "greedy_color": 3,
 }
 """How many cases of a function are left to NetworkX on every graph."""
