@@ -282,8 +282,9 @@ class Supervisor:
 
     def _continue(self, run: UnfinishedRun) -> str | None:
         """Claim a run and compute it; return its status, or None if it changed before it was claimed."""
-        if self._store.run(run.id).epoch != run.epoch:
-            return None
+        found = self._store.run(run.id)
+        if (found.epoch, found.status, found.head) != (run.epoch, run.status, run.head):
+            return None  # its owner may have completed it, and ended, since it was listed
         options = self._make_options(run.id, self._finder.limits(run.id))
         recovered = begin_from_store(self._store, run.id, options, takeover=False)
         journal = recovered.journal

@@ -11,6 +11,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Event, Vertex
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents import run_finder
 from gpu_pregel.host.stores.store import Store
 from tests.conformance.serving_programs import (
     answered,
@@ -120,6 +121,25 @@ def test_a_run_that_is_cancelled_before_it_is_claimed_stays_so(
     row = store.run("run")
     assert (row.status, row.head, row.lease, listed) == ("cancelled", -1, 0, [])
     assert row.epoch == {"before": 2, "while": 3}[when]
+
+
+def test_a_run_that_its_owner_completes_before_it_is_claimed_is_not_taken_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents = gp.agents.start([Vertex("a", "counts")], working, store=store, run_id="run")
+    unfinished = store.unfinished
+
+    def list_and_complete(kind: str) -> Any:
+        listed = unfinished(kind)
+        with agents:
+            while agents.step():
+                pass
+        return listed
+
+    monkeypatch.setattr(store, "unfinished", list_and_complete)
+    monkeypatch.setattr(run_finder, "is_gone", lambda owner: True)
+    assert gp.agents.serve(store, working, once=True) == {}
+    assert store.run("run").epoch == 1
 
 
 def test_only_runs_that_match(store: Store) -> None:
