@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import chain
 from types import GeneratorType
 from typing import Any
 
@@ -87,22 +88,19 @@ def _load_when_called(function: Function) -> Callable[..., Any]:
 def _begun(items: Iterator[Any]) -> Iterator[Any]:
     """Compute the first item of a generator now: NetworkX takes a call back only before it has returned."""
     try:
-        first = next(items)
+        return chain((next(items),), items)
     except StopIteration:
         return iter(())
     except NotImplementedError:
         raise
     except Exception as error:
-        return _items((), error)
-    return _items((first,), items)
+        return _failing(error)
 
 
-def _items(begin: tuple[Any, ...], then: Iterator[Any] | Exception) -> Iterator[Any]:
-    """Yield the first items, then the others, or raise an error."""
-    yield from begin
-    if isinstance(then, Exception):
-        raise then
-    yield from then
+def _failing(error: Exception) -> Iterator[Any]:
+    """Raise an error when the first item is read."""
+    raise error
+    yield
 
 
 @cache

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.networkx.garbage import collector_paused
-
 if TYPE_CHECKING:
     import networkx
 
@@ -23,14 +21,12 @@ def pairs(graph: BackendGraph, sources: Array, targets: Array) -> Iterator[tuple
 
 
 def sets(nodes: Sequence[Any], ends: Array) -> Iterator[set[Any]]:
-    """Return an iterator of the sets of consecutive nodes, of which set ``i`` ends at ``ends[i]``."""
-    with collector_paused():
-        found, begin = [], 0
-        for end in ends.tolist():
-            # Most sets of many are of one node.
-            found.append({nodes[begin]} if end - begin == 1 else set(nodes[begin:end]))
-            begin = end
-        return iter(found)
+    """Yield the sets of consecutive nodes, of which set ``i`` ends at ``ends[i]``."""
+    begin = 0
+    for end in ends.tolist():
+        # Most sets of many are of one node.
+        yield {nodes[begin]} if end - begin == 1 else set(nodes[begin:end])
+        begin = end
 
 
 def digraph(

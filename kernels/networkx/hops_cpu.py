@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_pregel.kernels.library.jit_cpu import jit
 
+# Numba checks whether signed indices are negative: with unsigned ones a search takes two thirds of the time or less.
+U = np.uint64
 _FEW = 8
 """A level is found backwards if the edges of all vertices to be found are so many times fewer than its own."""
 
@@ -39,21 +43,21 @@ def search_levels(
     ends : int64[n]
         How many vertices have been found up to each level.
     """
-    begin, count = ends[level - 1] if level > 0 else 0, ends[level]
+    begin, count = U(ends[level - 1]) if level > 0 else U(0), U(ends[level])
     while begin < count and level < cutoff:
         edges = 0
         for i in range(begin, count):
-            edges += indptr[order[i] + 1] - indptr[order[i]]
+            edges += indptr[order[i] + U(1)] - indptr[order[i]]
         left -= edges
         if is_symmetric and len(found) + left * _FEW < edges:
             return level, left, True
         end = count
         for i in range(begin, end):
-            for e in range(indptr[order[i]], indptr[order[i] + 1]):
+            for e in range(U(indptr[order[i]]), U(indptr[order[i] + U(1)])):
                 # Without a branch: whether a vertex has been found cannot be predicted.
                 v = neighbors[e]
                 order[count] = v
-                count += 1 - found[v]
+                count += U(1) - U(found[v])
                 found[v] = 1
         begin = end
         if count > end:
@@ -79,30 +83,34 @@ def find_level(
     A vertex is found from the first of its neighbours in ``order``, and those of one parent in the order of its row.
     ``places``, ``parents`` and ``children``, uint32[n], are scratch memory.
     """
-    n = len(found)
-    begin, end = ends[level - 1] if level > 0 else 0, ends[level]
-    places[:] = n
+    far = np.uint32(len(found))
+    begin, end = U(ends[level - 1]) if level > 0 else U(0), U(ends[level])
+    places[:] = far
     for i in range(begin, end):
         places[order[i]] = i
         children[i] = 0
-    for v in range(n):
-        if not found[v]:
-            first = n
-            for e in range(indptr[v], indptr[v + 1]):
-                first = min(first, places[neighbors[e]])
-            parents[v] = first
-            if first < n:
-                children[first] += 1
+    count = end
+    for v in range(U(len(found))):
+        order[count] = v
+        count += U(1) - U(found[v])
+    for i in range(end, count):
+        v = order[i]
+        first = far
+        for e in range(U(indptr[v]), U(indptr[v + U(1)])):
+            first = min(first, places[neighbors[e]])
+        parents[v] = first
+        if first < far:
+            children[first] += np.uint32(1)
     count = end
     for i in range(begin, end):
-        e = indptr[order[i]]
-        while children[i] > 0:
+        e, left = U(indptr[order[i]]), children[i]
+        while left > 0:
             v = neighbors[e]
             if not found[v] and parents[v] == i:
                 found[v] = 1
                 order[count] = v
-                count += 1
-                children[i] -= 1
-            e += 1
+                count += U(1)
+                left -= np.uint32(1)
+            e += U(1)
     ends[level + 1] = count
     return count > end

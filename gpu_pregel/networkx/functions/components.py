@@ -11,7 +11,6 @@ import numpy as np
 from gpu_pregel.algorithms import connected_components as components
 from gpu_pregel.algorithms import strongly_connected_components as strong
 from gpu_pregel.kernels.networkx import depth_first_cpu
-from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.results import digraph, sets
 from gpu_pregel.networkx.searches import REVERSE, depth_first, vertex_of
@@ -60,7 +59,7 @@ def is_weakly_connected(G: BackendGraph) -> bool:
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """Yield the components in the order in which Tarjan's algorithm completes them."""
     order, ends = _strong_components(G)
-    yield from sets(G.nodes_at(order), ends)
+    return sets(G.nodes_at(order), ends)
 
 
 def kosaraju_strongly_connected_components(G: BackendGraph, source: Any = None) -> Iterator[set[Any]]:
@@ -188,24 +187,28 @@ def _strong_labels(G: BackendGraph) -> tuple[Array, int]:
 
 def _groups(G: BackendGraph, labels: Array) -> Iterator[set[Any]]:
     """Yield the nodes of each label, in the order of their first nodes; a label is the smallest vertex that has it."""
-    n = len(labels)
     sizes = np.bincount(labels, minlength=1)
     roots = np.flatnonzero(sizes)
+    places = np.flatnonzero(sizes[roots] > 1)
     largest = int(sizes.argmax())
-    has_giant = 2 * sizes[largest] > n
+    has_giant = 2 * sizes[largest] > len(labels)
     if has_giant:
         sizes[largest] = 1
     members = np.flatnonzero(sizes[labels] > 1)
     members = members[np.argsort(labels[members], kind="stable")]
-    several = roots[sizes[roots] > 1]
-    with collector_paused():
-        found = [{node} for node in G.nodes_at(roots)]
-        groups = sets(G.nodes_at(members), np.cumsum(sizes[several]))
-        for place, group in zip(np.searchsorted(roots, several).tolist(), groups, strict=True):
-            found[place] = group
-        if has_giant:
-            # Copying the set of all nodes is faster than making one.
-            giant = set(G.topology.numbers)
-            giant.difference_update(G.nodes_at(np.flatnonzero(labels != largest)))
-            found[int(np.searchsorted(roots, largest))] = giant
-    return iter(found)
+    groups = sets(G.nodes_at(members), np.cumsum(sizes[roots[sizes[roots] > 1]]))
+    nodes, begin = G.nodes_at(roots), 0
+    for place in places.tolist():
+        for node in nodes[begin:place]:
+            yield {node}
+        yield _giant(G, labels != largest) if has_giant and roots[place] == largest else next(groups)
+        begin = place + 1
+    for node in nodes[begin:]:
+        yield {node}
+
+
+def _giant(G: BackendGraph, others: Array) -> set[Any]:
+    """Return all nodes but a few, bool[n]: copying the set of all nodes is faster than making one."""
+    giant = set(G.topology.numbers)
+    giant.difference_update(G.nodes_at(np.flatnonzero(others)))
+    return giant
