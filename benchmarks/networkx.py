@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
     parser.add_argument("--graphs", nargs="+", choices=_GRAPHS, default=list(_GRAPHS), help="graphs (default: all)")
     parser.add_argument("--functions", nargs="+", choices=_CALLS, default=list(_CALLS), help="functions (default: all)")
-    parser.add_argument("--trials", type=int, default=5, help="calls from the cache per function (default: 5)")
+    parser.add_argument("--trials", type=int, default=15, help="calls from the cache per function (default: 15)")
     parser.add_argument("--budget", type=float, default=3.0, help="seconds of calls of NetworkX (default: 3)")
     parser.add_argument("--hand-over", action="store_true", help="measure which graphs are handed over, instead")
 

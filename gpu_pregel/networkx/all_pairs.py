@@ -13,13 +13,16 @@ from gpu_pregel.algorithms.strongly_connected_components import strongly_connect
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, weighted_figures
+from gpu_pregel.kernels.networkx.hops_cpu import reaches_fewer
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.rows import weighted_rows
+from gpu_pregel.networkx.rows import rows, weighted_rows
 
 Array = np.ndarray[Any, Any]
 
 _EXACT = 1 << 53
 _CHUNK = 8
+_FEW = 20
+"""One node of so many is few."""
 
 
 class Figures(NamedTuple):
@@ -87,6 +90,11 @@ def is_connected(graph: BackendGraph) -> bool:
     """Return whether the graph is connected, strongly if it is directed."""
     if len(graph) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    # As in NetworkX, no more is read of a graph whose first node reaches few others.
+    limit = len(graph) // _FEW
+    scratch = np.empty(limit, np.uint32), np.zeros(len(graph), np.uint8)
+    if limit > 1 and reaches_fewer(limit, *rows(graph), *scratch):
+        return False
     find = strongly_connected_components if graph.is_directed() else connected_components
     return find(graph.engine()).count == 1
 

@@ -9,7 +9,7 @@ from itertools import chain
 from types import GeneratorType
 from typing import Any
 
-from gpu_pregel.networkx.few_nodes import faster_at_every_size, measured_as, reads_few_nodes
+from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
 from gpu_pregel.networkx.function import Function
 from gpu_pregel.networkx.hand_over import too_small
 from gpu_pregel.networkx.registry import FUNCTIONS
@@ -60,10 +60,8 @@ class Backend:
     @staticmethod
     def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
         """Return True, or why NetworkX is expected to be faster."""
-        reason = reads_few_nodes(name, args, kwargs)
         name = measured_as(name, args, kwargs)
-        reason = reason or faster_at_every_size(name, args, kwargs) or too_small(name, args, kwargs)
-        return reason or True
+        return reads_few_nodes(name, args, kwargs) or too_small(name, args, kwargs) or True
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name in FUNCTIONS:

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS
 from gpu_pregel.kernels.networkx.bidirectional_dijkstra_cpu import UNCONNECTED, meet_weighted
 from gpu_pregel.kernels.networkx.bucket_dijkstra_cpu import bucket_dijkstra
-from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, collect_weighted_predecessors, dijkstra
+from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, UNSEEN, collect_weighted_predecessors, dijkstra
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import chain, node_lists, tree_paths
 from gpu_pregel.networkx.rows import WeightedRows, weighted_rows
@@ -29,10 +29,12 @@ class Dijkstra:
         n = len(graph)
         self._graph, self._edges = graph, edges
         self._cutoff = np.inf if cutoff is None else float(cutoff)
-        self._states = np.empty(n, np.uint8)
+        self._states = np.zeros(n, np.uint8)
         self._distances, self._parents = np.empty(n), np.empty(n, np.int64)
         self._order = np.empty(n, np.uint32)
-        self._buckets = edges.buckets()
+        self.order, self._stopped = self._order[:0], False
+        """The vertices that the last search has settled, and whether it has found others, too."""
+        self._buckets = edges.buckets
         self._reserve(1)
 
     def _reserve(self, sources: int) -> None:
@@ -52,6 +54,11 @@ class Dijkstra:
             if len(self._edges.weights) and self._edges.weights.min() < 0:
                 raise NotImplementedError("an edge's weight is negative in a search from several nodes")
             self._reserve(len(sources))
+        if self._stopped:
+            self._states[:] = UNSEEN
+        else:
+            self._states[self.order] = UNSEEN
+        self._stopped = True
         arrays = (self._states, self._distances, self._parents, self._order)
         edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
         numbers = np.array(sources, np.int64)
@@ -63,7 +70,7 @@ class Dijkstra:
             count = dijkstra(*call, *self._heap, *arrays)
         if count == CONTRADICTION:
             raise ValueError("Contradictory paths found:", "negative weights?")
-        self._sources, self.order = numbers, self._order[:count]
+        self._sources, self.order, self._stopped = numbers, self._order[:count], target != NONE
 
     def values(self) -> list[Any]:
         """Return the distances by distance; those of sources are the integer 0."""

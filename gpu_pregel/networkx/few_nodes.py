@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sized
 from typing import Any
 
-from gpu_pregel.networkx.hand_over import is_converted
-from gpu_pregel.networkx.sizes import NEVER, SIZES
+from gpu_pregel.networkx.hand_over import conversion_of
+from gpu_pregel.networkx.reach import LIMITS, reads_a_part
+from gpu_pregel.networkx.sizes import NEVER
 
 _CONVERTS = 10
 """In a graph that is not converted, one node of so many is few."""
@@ -43,23 +44,6 @@ _CHOSEN: dict[str, tuple[str, int, int]] = {
 """The argument with the nodes or pairs that are read, and its position; one node of so many is few in a graph that is
 converted, as measured with 3,000 and 20,000 nodes. ``NEVER`` is for functions that read as few rows as NetworkX's."""
 
-_DEPTHS: dict[str, tuple[str, int]] = {
-    "bfs_edges": ("depth_limit", 3),
-    "bfs_predecessors": ("depth_limit", 2),
-    "bfs_successors": ("depth_limit", 2),
-    "bfs_tree": ("depth_limit", 3),
-    "dfs_edges": ("depth_limit", 2),
-    "dfs_predecessors": ("depth_limit", 2),
-    "dfs_successors": ("depth_limit", 2),
-    "generic_bfs_edges": ("depth_limit", 3),
-    "predecessor": ("cutoff", 3),
-    "single_source_shortest_path": ("cutoff", 2),
-    "single_source_shortest_path_length": ("cutoff", 2),
-    "single_target_shortest_path": ("cutoff", 2),
-    "single_target_shortest_path_length": ("cutoff", 2),
-}
-"""The argument that limits how far a search from one node goes, and its position."""
-
 _PAIRS = {None: "bidirectional_shortest_path", "dijkstra": "bidirectional_dijkstra"}
 """What NetworkX searches for a path between two nodes with: without weights, and by a method with weights."""
 
@@ -77,29 +61,18 @@ def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     return _PAIRS.get(None if weight is None else method, name)
 
 
-def faster_at_every_size(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """Return why NetworkX is expected to be faster at this call even of the largest graph, or None."""
-    if name not in SIZES:
-        return None
-    cached, converting = SIZES[name][:2]
-    if cached == NEVER:
-        return "NetworkX is faster at graphs of every size"
-    if converting == NEVER and not is_converted(_argument("G", 0, args, kwargs)):
-        return "NetworkX is faster at graphs of every size that are not converted"
-    return None
-
-
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     """Return why NetworkX is expected to be faster at this call, as it reads a few rows, or None."""
     graph = _argument("G", 0, args, kwargs)
     if not hasattr(graph, "_adj"):
         return None
-    if name == "bfs_layers" and not is_converted(graph):
-        # NetworkX's descendants_at_distance reads few layers, and is called between changes of the graph.
-        return "the graph is not converted"
-    if name in _DEPTHS:
-        depth = _argument(*_DEPTHS[name], args, kwargs)
-        return f"{_DEPTHS[name][0]} is {depth}" if isinstance(depth, int) and depth <= 1 else None
+    is_converted = conversion_of(graph) is not None
+    if not is_converted and (reason := reads_a_part(name, args, kwargs)) is not None:
+        return reason
+    for limit, position in LIMITS.get(name, ()):
+        steps = _argument(limit, position, args, kwargs)
+        if isinstance(steps, int) and steps <= 1 and "dijkstra" not in name:
+            return f"{limit} is {steps}"
     if name not in _CHOSEN:
         return None
     argument, position, share = _CHOSEN[name]
@@ -107,7 +80,7 @@ def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if chosen is None:
         return None
     count = _count(graph, chosen)
-    few = max(_ALWAYS_FEW, len(graph) // (share if is_converted(graph) else min(share, _CONVERTS)))
+    few = max(_ALWAYS_FEW, len(graph) // (share if is_converted else min(share, _CONVERTS)))
     return f"{argument} has {count:,} of {len(graph):,} nodes" if count <= few else None
 
 

@@ -56,6 +56,8 @@ class BackendGraph:
         self._columns: dict[Any, EdgeColumn] = {}
         self._defaulted: dict[tuple[Any, type, Any], EdgeColumn] = {}
         self._engines: dict[Any, Graph] = {None: graph}
+        self.weighted_rows: dict[Any, Any] = {}
+        """What the function of this name has returned."""
         self._edge_data: list[dict[Any, Any]] | None = None
         self._node_data: list[dict[Any, Any]] | None = None
         if graph.weights is not None:
@@ -80,6 +82,7 @@ class BackendGraph:
         graph._columns = columns
         graph._defaulted = {}
         graph._engines = {}
+        graph.weighted_rows = {}
         graph._edge_data = edge_data
         graph._node_data = node_data
         return graph

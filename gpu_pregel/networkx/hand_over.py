@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gpu_pregel.networkx.sizes import SIZES
+from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
@@ -19,18 +19,25 @@ def too_small(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str |
     A process that has not loaded Numba, which takes about a second, hands over what NetworkX computes within a second
     in all.
     """
-    graph = args[0] if args else next(iter(kwargs.values()), None)
+    graph = args[0] if args else kwargs.get("G", kwargs.get("B"))
     adjacency = getattr(graph, "_adj", None)
     if adjacency is None or name not in SIZES:
         return None
-    cached, converting, second = SIZES[name]
-    limit = cached if is_converted(graph) else converting
-    # Counting edges takes long in a large graph, and is needed in a small one only.
-    size = len(adjacency)
-    if size < limit or (size < second and _KERNELS not in sys.modules):
-        size += sum(map(len, adjacency.values()))
-    if size < limit:
-        return f"the graph's size of {size:,} is below {limit:,}"
+    converted = conversion_of(graph)
+    limits, second = [limits[converted is None] for limits in SIZES[name][:3]], SIZES[name][3]
+    which = "" if converted is not None else " that are not converted"
+    if min(limits) == NEVER:
+        return f"NetworkX is faster at graphs of every size{which}"
+    size = n = len(adjacency)
+    # Counting edges takes long in a large graph, where the answer may be known without.
+    if n < max(limits) or (n < second and _KERNELS not in sys.modules):
+        edges = sum(map(len, adjacency.values())) if converted is None else converted.topology.m
+        size += edges
+        limit = limits[0 if edges < SPARSE * n else 2 if edges > DENSE * n else 1]
+        if limit == NEVER:
+            return f"NetworkX is faster at graphs{which} with {edges / max(n, 1):.1f} edges a node"
+        if size < limit:
+            return f"the graph's size of {size:,} is below {limit:,}"
     return _too_early(size / second)
 
 
@@ -45,7 +52,9 @@ def _too_early(seconds: float) -> str | None:
     return "NetworkX takes less time than loading Numba, as far as this process has called it"
 
 
-def is_converted(graph: Any) -> bool:
-    """Return whether NetworkX keeps a conversion with a graph."""
+def conversion_of(graph: Any) -> Any:
+    """Return a conversion that NetworkX keeps with a graph, or None."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
-    return bool(cache.get("backends", {}).get("gpu_pregel"))
+    kept = cache.get("backends", {}).get("gpu_pregel", {})
+    # Beside them NetworkX keeps which conversions failed.
+    return next((one for one in kept.values() if hasattr(one, "topology")), None)

@@ -68,17 +68,22 @@ def path_between(graph: BackendGraph, source: Any, target: Any) -> list[Any]:
     """Return the path that NetworkX's search from both ends finds."""
     if source == target:
         return [target]
-    n = len(graph)
-    ends = [graph.topology.numbers[source], graph.topology.numbers[target]]
-    fringes = np.empty((2, n), np.uint32)
-    fringes[:, 0] = ends
-    parents, children = np.full(n, n), np.full(n, n)
-    parents[ends[0]] = children[ends[1]] = -1
-    found = int(meet(*rows(graph), *rows(graph, reverse=True), fringes, parents, children))
-    if found == n:
+    n, nodes = len(graph), graph.topology.nodes
+    fringes, links = np.empty((2, n), np.uint32), np.zeros((2, n), np.int64)
+    fringes[:, 0] = graph.topology.numbers[source], graph.topology.numbers[target]
+    meeting = int(meet(*rows(graph), *rows(graph, reverse=True), fringes, links)) - 1
+    if meeting < 0:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    nodes = graph.topology.nodes
-    return [nodes[v] for v in [*reversed(chain(parents, found)), *chain(children, found)[1:]]]
+    there, back = (_trail(side, meeting) for side in links)
+    return [nodes[v] for v in [*reversed(there), *back[1:]]]
+
+
+def _trail(links: Array, vertex: int) -> list[int]:
+    """Follow links, which are one more than vertices, until one is its own."""
+    found = [vertex]
+    while (above := int(links[found[-1]]) - 1) != found[-1]:
+        found.append(above)
+    return found
 
 
 def predecessor_lists(graph: BackendGraph, edges: Rows, found: BreadthFirst, cutoff: float) -> dict[Any, Any]:

@@ -34,13 +34,8 @@ class WeightedRows(NamedTuple):
     """Whether distances are integers, which all sums of weights are if all weights are."""
     floats: Array | None = None
     """bool[m]: which weights are floats if others are not; a distance is an integer if all weights of its path are."""
-
-    def buckets(self) -> int:
-        """Return how many buckets a search for small integer weights needs, or 0 if a heap is better."""
-        if not self.integers or len(self.weights) == 0 or self.weights.min() < 0:
-            return 0
-        largest = int(self.weights.max())
-        return max(_FEWEST_BUCKETS, 1 << largest.bit_length()) if largest < _MOST_BUCKETS else 0
+    buckets: int = 0
+    """How many buckets a search for small integer weights needs, or 0 if a heap is better."""
 
     def numbers(self, values: Array) -> list[Any]:
         """Return sums of weights as Python numbers."""
@@ -66,7 +61,7 @@ def rows(graph: BackendGraph, *, reverse: bool = False) -> Rows:
 
 
 def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False, mixed: bool = False) -> WeightedRows:
-    """Return the edges of each vertex with an attribute as weights, 1 if ``weight`` is None.
+    """Return the edges of each vertex with an attribute as weights, 1 if ``weight`` is None; the graph keeps them.
 
     ``mixed`` weights are taken by functions that return paths without their lengths, or read ``floats``.
 
@@ -75,6 +70,14 @@ def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False, mi
     NotImplementedError
         A path's length may be an integer that is not exact as a float.
     """
+    key = weight, reverse
+    known: WeightedRows | None = graph.weighted_rows.get(key)
+    if known is None or (known.floats is not None and not mixed):
+        known = graph.weighted_rows[key] = _read_weighted_rows(graph, weight, reverse, mixed)
+    return known
+
+
+def _read_weighted_rows(graph: BackendGraph, weight: Any, reverse: bool, mixed: bool) -> WeightedRows:
     topology = graph.topology
     column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight, mixed=mixed)
     assert column is not None
@@ -96,7 +99,17 @@ def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False, mi
             places = np.where(is_smallest, np.arange(len(weights)), len(weights))
             floats = floats[np.minimum.reduceat(places, starts)]
         weights = smallest
-    return WeightedRows(*rows(graph, reverse=reverse), weights, integers, floats)
+    return WeightedRows(
+        *rows(graph, reverse=reverse), weights, integers, floats, bucket_count(weights) if integers else 0
+    )
+
+
+def bucket_count(weights: Array) -> int:
+    """Return how many buckets a search by integer weights needs; see :class:`WeightedRows`."""
+    if len(weights) == 0 or weights.min() < 0:
+        return 0
+    largest = int(weights.max())
+    return max(_FEWEST_BUCKETS, 1 << largest.bit_length()) if largest < _MOST_BUCKETS else 0
 
 
 def edges_of_rows(indptr: Array, vertices: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, trailing_zeros
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
-from gpu_pregel.kernels.networkx.dijkstra_cpu import SETTLED, UNSEEN
+from gpu_pregel.kernels.networkx.dijkstra_cpu import SEEN, SETTLED, UNSEEN
 
 
 @inline
@@ -53,8 +53,6 @@ def bucket_dijkstra(
     two. ``rings``, int64[2, buckets], gets the first and the last entry of each bucket, ``entries``, int64, the entry
     after each, and ``filled``, uint64[buckets / 64], is the bitmap.
     """
-    states[:] = UNSEEN
-    distances[:] = np.inf
     filled[:] = np.uint64(0)
     mask = rings.shape[1] - 1
     ticket = 0
@@ -63,6 +61,7 @@ def bucket_dijkstra(
     for source in sources:
         distances[source] = 0.0
         parents[source] = -1
+        states[source] = SEEN
         owners[ticket] = source
         entries[ticket] = ticket + 1
         ticket += 1
@@ -91,7 +90,8 @@ def bucket_dijkstra(
         for e in range(indptr[u], indptr[u + 1]):
             v = neighbors[e]
             length = distance + weights[e]
-            if length < distances[v] and length <= cutoff:
+            if (states[v] == UNSEEN or length < distances[v]) and length <= cutoff:
+                states[v] = SEEN
                 distances[v] = length
                 parents[v] = u
                 owners[ticket] = v

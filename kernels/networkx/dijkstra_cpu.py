@@ -76,8 +76,8 @@ def _search(
 ) -> Any:
     """Search until the target is settled; return how many vertices are, in ``order``.
 
-    The caller has set ``states`` to UNSEEN and ``distances`` to infinity. ``owners`` gets the vertices in the order in
-    which they are found, each time that they are.
+    The caller has set ``states`` to UNSEEN; ``distances`` of vertices that are not found are left as they are.
+    ``owners`` gets the vertices in the order in which they are found, each time that they are.
     """
     size = 0
     ticket = 0
@@ -107,7 +107,7 @@ def _search(
             length = distance + weights[e]
             if length > cutoff:
                 continue
-            if length < distances[v] or (length == np.inf and states[v] == UNSEEN):
+            if states[v] == UNSEEN or length < distances[v]:
                 if states[v] == SETTLED:
                     return CONTRADICTION
                 states[v] = SEEN
@@ -138,10 +138,9 @@ def dijkstra(
 ) -> Any:
     """Search from several vertices; return how many are settled, or CONTRADICTION.
 
-    ``keys``, ``tickets`` and ``owners`` have room for all edges and sources. ``target`` is -1 for none.
+    ``keys``, ``tickets`` and ``owners`` have room for all edges and sources. ``target`` is -1 for none. The caller has
+    set ``states`` to UNSEEN; those of ``order`` are SETTLED then, and without a target no others have changed.
     """
-    states[:] = UNSEEN
-    distances[:] = np.inf
     return _search(
         *(indptr, neighbors, weights, cutoff, target, sources),
         *(keys, tickets, owners, states, distances, parents, order),
@@ -217,17 +216,19 @@ def weighted_figures(work: Any, indptr: Any, neighbors: Any, weights: Any, figur
         parents = np.empty(n, np.int64)
         order = np.empty(n, np.uint32)
         sources = np.empty(1, np.int64)
+        states[:] = UNSEEN
     while first < last:
         for source in range(first, last):
             sources[0] = source
-            states[:] = UNSEEN
-            distances[:] = np.inf
             count = _search(
                 *(indptr, neighbors, weights, np.inf, -1, sources),
                 *(keys, tickets, owners, states, distances, parents, order),
             )
             figures[source, 0] = count
+            if count == CONTRADICTION:
+                states[:] = UNSEEN
             for i in range(count):
+                states[order[i]] = UNSEEN
                 distance = distances[order[i]]
                 figures[source, 1] += distance
                 figures[source, 2] += distance * distance

@@ -44,7 +44,7 @@ def search_levels(
         How many vertices have been found up to each level.
     """
     begin, count = U(ends[level - 1]) if level > 0 else U(0), U(ends[level])
-    while begin < count and level < cutoff:
+    while begin < count < len(found) and level < cutoff:
         edges = 0
         for i in range(begin, count):
             edges += indptr[order[i] + U(1)] - indptr[order[i]]
@@ -53,6 +53,8 @@ def search_levels(
             return level, left, True
         end = count
         for i in range(begin, end):
+            if count == len(found):
+                break
             for e in range(U(indptr[order[i]]), U(indptr[order[i] + U(1)])):
                 # Without a branch: whether a vertex has been found cannot be predicted.
                 v = neighbors[e]
@@ -114,3 +116,23 @@ def find_level(
             e += U(1)
     ends[level + 1] = count
     return count > end
+
+
+@jit
+def reaches_fewer(limit: Any, indptr: Any, neighbors: Any, order: Any, found: Any) -> Any:
+    """Return whether a search from the first vertex finds fewer vertices than ``limit``, which is at least 1.
+
+    ``order``, uint32[limit], is scratch memory, and ``found``, uint8[n], is 0.
+    """
+    order[0], found[0] = 0, 1
+    begin, count = U(0), U(1)
+    while begin < count < U(limit):
+        u = order[begin]
+        begin += U(1)
+        for e in range(U(indptr[u]), U(indptr[u + U(1)])):
+            v = neighbors[e]
+            if count < U(limit) and not found[v]:
+                found[v] = 1
+                order[count] = v
+                count += U(1)
+    return count < U(limit)

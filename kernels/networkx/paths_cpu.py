@@ -7,52 +7,52 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 
 
 @inline
-def _expand_level(
-    indptr: Any, neighbors: Any, fringe: Any, begin: Any, end: Any, parents: Any, others: Any, none: Any
-) -> Any:
-    """Search from a level of one side; return its new end and the vertex where both sides meet, or ``none``."""
+def _expand_level(indptr: Any, neighbors: Any, fringe: Any, begin: Any, end: Any, links: Any, others: Any) -> Any:
+    """Search from a level of one side; return its new end and one more than the vertex where both sides meet, or 0."""
     new_end = end
     for i in range(begin, end):
         u = fringe[i]
         for e in range(indptr[u], indptr[u + 1]):
             v = neighbors[e]
-            if parents[v] == none:
+            if links[v] == 0:
                 fringe[new_end] = v
                 new_end += 1
-                parents[v] = u
-            if others[v] != none:
-                return new_end, v
-    return new_end, none
+                links[v] = u + 1
+            if others[v] != 0:
+                return new_end, np.int64(v + 1)
+    return new_end, np.int64(0)
 
 
 @jit
-def meet(
-    indptr: Any, neighbors: Any, in_indptr: Any, in_neighbors: Any, fringes: Any, parents: Any, children: Any
-) -> Any:
-    """Search from both ends of a path at once, from the shorter level each time; return where they meet, or n.
+def meet(indptr: Any, neighbors: Any, in_indptr: Any, in_neighbors: Any, fringes: Any, links: Any) -> Any:
+    """Search from both ends of a path at once, from the shorter level each time.
 
-    ``fringes`` is uint32[2, n] and begins with the source and the target. ``parents`` and ``children``, int64[n], are
-    n where a side has not been; the caller has set those of the source and of the target to -1.
+    ``fringes`` is uint32[2, n] and begins with the source and the target. ``links`` is int64[2, n] of zeros, which need
+    not be in memory as long as they are not read; it gets one more than the vertex from which each was found, by side.
+    The ends are their own. Returned is one more than the vertex where both sides meet, or 0.
     """
-    none = len(parents)
+    for side in range(2):
+        links[side, fringes[side, 0]] = fringes[side, 0] + 1
     begin, end = 0, 1
     back_begin, back_end = 0, 1
     while begin < end and back_begin < back_end:
         if end - begin <= back_end - back_begin:
-            new_end, found = _expand_level(indptr, neighbors, fringes[0], begin, end, parents, children, none)
+            new_end, found = _expand_level(indptr, neighbors, fringes[0], begin, end, links[0], links[1])
             begin, end = end, new_end
         else:
             new_end, found = _expand_level(
-                in_indptr, in_neighbors, fringes[1], back_begin, back_end, children, parents, none
+                in_indptr, in_neighbors, fringes[1], back_begin, back_end, links[1], links[0]
             )
             back_begin, back_end = back_end, new_end
-        if found != none:
+        if found != 0:
             return found
-    return none
+    return 0
 
 
 @jit

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_pregel.kernels.library.jit_cpu import jit
+
+# Numba checks whether signed indices are negative.
+U = np.uint64
 
 
 @jit
@@ -16,20 +21,20 @@ def breadth_first(indptr: Any, neighbors: Any, cutoff: Any, count: Any, order: A
 
     The caller has set ``depths`` to 0 at the sources and to -1 elsewhere. ``order`` gets the vertices as they are
     found, ``parents`` the vertex from which each was. Vertices ``cutoff`` steps away are not searched from, and none
-    are if it is 0.
+    are if it is 0, or once all have been found.
     """
-    begin = 0
-    while begin < count:
+    begin, end = U(0), U(count)
+    while begin < end < len(order):
         u = order[begin]
-        begin += 1
+        begin += U(1)
         depth = depths[u]
         if depth >= cutoff:
             break
-        for e in range(indptr[u], indptr[u + 1]):
+        for e in range(U(indptr[u]), U(indptr[u + U(1)])):
             v = neighbors[e]
             if depths[v] < 0:
                 depths[v] = depth + 1
                 parents[v] = u
-                order[count] = v
-                count += 1
-    return count
+                order[end] = v
+                end += U(1)
+    return end

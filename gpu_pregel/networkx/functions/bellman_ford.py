@@ -12,7 +12,7 @@ from gpu_pregel.kernels.networkx.bellman_ford_cpu import NO_CYCLE
 from gpu_pregel.networkx.bellman_ford import BellmanFord, has_negative_loop
 from gpu_pregel.networkx.dijkstra import Dijkstra
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.rows import WeightedRows, weighted_rows
+from gpu_pregel.networkx.rows import WeightedRows, bucket_count, weighted_rows
 
 
 def _search(G: BackendGraph, source: Any, weight: Any, edges: WeightedRows | None = None) -> BellmanFord:
@@ -160,7 +160,8 @@ def johnson(G: BackendGraph, weight: Any = "weight") -> dict[Any, dict[Any, list
     search = BellmanFord(edges, range(len(G)))
     search.check()
     ends = np.repeat(search.distances, np.diff(edges.indptr))
-    changed = edges._replace(weights=edges.weights + ends - search.distances[edges.neighbors])
+    weights = edges.weights + ends - search.distances[edges.neighbors]
+    changed = edges._replace(weights=weights, buckets=bucket_count(weights) if edges.integers else 0)
     paths = {}
     each = Dijkstra(G, changed)
     for v, node in enumerate(G):

@@ -11,6 +11,7 @@ import numpy as np
 from gpu_pregel.algorithms import connected_components as components
 from gpu_pregel.algorithms import strongly_connected_components as strong
 from gpu_pregel.kernels.networkx import depth_first_cpu
+from gpu_pregel.networkx import all_pairs
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.results import digraph, sets
 from gpu_pregel.networkx.searches import REVERSE, depth_first, vertex_of
@@ -30,9 +31,7 @@ def number_connected_components(G: BackendGraph) -> int:
 
 def is_connected(G: BackendGraph) -> bool:
     """Tell whether there is one component."""
-    if len(G) == 0:
-        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    return number_connected_components(G) == 1
+    return all_pairs.is_connected(G)
 
 
 def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
@@ -53,7 +52,9 @@ def number_weakly_connected_components(G: BackendGraph) -> int:
 
 def is_weakly_connected(G: BackendGraph) -> bool:
     """Tell whether there is one weak component."""
-    return is_connected(G)
+    if len(G) == 0:
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return number_connected_components(G) == 1
 
 
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
@@ -79,9 +80,7 @@ def number_strongly_connected_components(G: BackendGraph) -> int:
 
 def is_strongly_connected(G: BackendGraph) -> bool:
     """Tell whether there is one strong component."""
-    if len(G) == 0:
-        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    return number_strongly_connected_components(G) == 1
+    return all_pairs.is_connected(G)
 
 
 def is_semiconnected(G: BackendGraph) -> bool:

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx import cycles_cpu
-from gpu_pregel.networkx.functions.components import is_connected, is_strongly_connected
+from gpu_pregel.networkx.functions.components import is_connected, is_weakly_connected
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.results import pairs
 
@@ -20,7 +20,7 @@ def is_eulerian(G: BackendGraph) -> bool:
     """Tell whether a circuit goes through every edge once."""
     topology = G.topology
     if G.is_directed():
-        return np.array_equal(topology.in_degrees, topology.degrees) and is_strongly_connected(G)
+        return np.array_equal(topology.in_degrees, topology.degrees) and is_connected(G)
     return not np.any(topology.total_degrees & 1) and is_connected(G)
 
 
@@ -40,7 +40,7 @@ def has_eulerian_path(G: BackendGraph, source: Any = None) -> bool:
     if np.abs(surplus).max() > 1:
         return False
     # There are as many ends as starts.
-    return int(np.count_nonzero(surplus)) <= 2 and is_connected(G)
+    return int(np.count_nonzero(surplus)) <= 2 and is_weakly_connected(G)
 
 
 def is_semieulerian(G: BackendGraph) -> bool:

@@ -78,9 +78,9 @@ def priority(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     nx.config.backend_priority.algos = before
 
 
-def test_the_size_decides_who_computes(priority: list[str]) -> None:
-    cached, converting, _ = SIZES["number_connected_components"]
-    assert cached < converting
+def test_the_size_decides_who_computes(priority: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    cached, converting = 3_000, 30_000
+    monkeypatch.setitem(SIZES, "number_connected_components", ((cached, converting),) * 3 + (1,))
     between, large = (
         nx.path_graph((cached + converting) // 6, backend="networkx"),
         nx.path_graph(converting, backend="networkx"),
@@ -96,7 +96,7 @@ def test_what_is_computed_in_a_second_does_not_load_numba(priority: list[str], m
     monkeypatch.setattr(hand_over, "_KERNELS", "a module that is not loaded")
     monkeypatch.setattr(hand_over, "_seconds_handed_over", 0.0)
     graph = nx.path_graph(1000, backend="networkx")
-    monkeypatch.setitem(SIZES, "number_connected_components", (0, 0, len(graph) * 3 * 5 // 2))
+    monkeypatch.setitem(SIZES, "number_connected_components", ((0, 0),) * 3 + (len(graph) * 3 * 5 // 2,))
     called = [len(priority) for _ in range(4) if nx.number_connected_components(graph) == 1]
     assert called == [0, 0, 1, 2]
 

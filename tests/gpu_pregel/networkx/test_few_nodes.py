@@ -10,15 +10,29 @@ import pytest
 
 from gpu_pregel.networkx import FUNCTIONS
 from gpu_pregel.networkx.backend import backend
-from gpu_pregel.networkx.few_nodes import _CHOSEN, _DEPTHS, measured_as, reads_few_nodes
+from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as, reads_few_nodes
+from gpu_pregel.networkx.reach import _CONNECTED, _ENDS_EARLY, _STARTS, LIMITS
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 
-@pytest.mark.parametrize("name", [*_CHOSEN, *_DEPTHS])
-def test_arguments_are_where_networkx_has_them(name: str) -> None:
-    argument, position = (_CHOSEN.get(name) or _DEPTHS[name])[:2]
+@pytest.mark.parametrize(
+    ("name", "argument", "position"),
+    [
+        *((name, *place[:2]) for name, place in _CHOSEN.items()),
+        *((name, *place) for name, places in LIMITS.items() for place in places),
+        *((name, argument, 1) for name, argument in _STARTS.items()),
+    ],
+)
+def test_arguments_are_where_networkx_has_them(name: str, argument: str, position: int) -> None:
     parameters = list(inspect.signature(FUNCTIONS[name].original()).parameters)
     assert (parameters[0], parameters.index(argument)) == ("G", position)
+
+
+def test_all_of_these_are_functions_of_ours() -> None:
+    assert FUNCTIONS.keys() >= _CONNECTED | _ENDS_EARLY
+
+
+_UNCONVERTED = "the graph is not converted"
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +50,10 @@ def large() -> nx.Graph:
         ("edge_boundary", (iter([1]),), {}, None),
         ("adamic_adar_index", (), {"ebunch": [(0, 2)]}, "ebunch has 1 of 60,000 nodes"),
         ("reciprocity", (), {"nodes": "absent"}, "nodes has 6 of 60,000 nodes"),
-        ("single_source_shortest_path_length", (0, 1), {}, "cutoff is 1"),
-        ("bfs_edges", (0,), {"depth_limit": 100}, None),
-        ("bfs_layers", (0,), {}, "the graph is not converted"),
+        ("single_source_shortest_path_length", (0, 1), {}, f"cutoff is given, and {_UNCONVERTED}"),
+        ("bfs_edges", (0,), {"depth_limit": 100}, f"depth_limit is given, and {_UNCONVERTED}"),
+        ("bfs_layers", (0,), {}, f"NetworkX's function may end early, and {_UNCONVERTED}"),
+        ("dijkstra_path", (0, 1), {}, f"NetworkX's function may end early, and {_UNCONVERTED}"),
         ("pagerank", (), {}, None),
     ],
 )
@@ -55,6 +70,46 @@ def test_more_nodes_are_few_in_a_graph_that_is_not_converted(large: nx.Graph) ->
     assert reads_few_nodes("cut_size", (graph, range(2_000)), {}) == "S has 2,000 of 60,000 nodes"
     nx.is_connected(graph, backend="gpu_pregel")
     assert reads_few_nodes("cut_size", (graph, range(2_000)), {}) is None
+
+
+def test_a_search_of_one_step_reads_few_nodes_of_a_converted_graph(large: nx.Graph) -> None:
+    graph = large.copy()
+    nx.is_connected(graph, backend="gpu_pregel")
+    assert reads_few_nodes("single_source_shortest_path_length", (graph, 0, 1), {}) == "cutoff is 1"
+    assert reads_few_nodes("bfs_edges", (graph, 0), {"depth_limit": 100}) is None
+    # It may be many steps by weights.
+    assert reads_few_nodes("single_source_dijkstra", (graph, 0, None, 1), {}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs", "reason"),
+    [
+        ("single_source_dijkstra", ("a",), {}, "the search from 'a' reaches fewer than 60 of 1,200 nodes"),
+        ("multi_source_dijkstra", (["a", "b", "absent"],), {}, "the search from ['a', 'b', 'absent'] reaches"),
+        ("descendants", (0,), {}, None),
+        ("descendants", (1138,), {}, None),
+        ("descendants", (1139,), {}, "the search from 1139 reaches"),
+        ("ancestors", (58,), {}, "the search from 58 reaches"),
+        ("ancestors", (59,), {}, None),
+        ("bfs_edges", (58, True), {}, "the search from 58 reaches"),
+        ("bfs_edges", (58,), {}, None),
+        ("is_strongly_connected", (), {}, "the search from the first node reaches"),
+        ("is_weakly_connected", (), {}, None),
+        ("dfs_edges", (), {}, None),
+        ("dfs_edges", ("absent",), {}, None),
+        ("dfs_edges", ([],), {}, None),
+    ],
+)
+def test_a_search_that_reaches_few_nodes_does_not_convert(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str | None
+) -> None:
+    graph = nx.DiGraph(["ab"])
+    nx.add_path(graph, range(1198))
+    if name == "is_weakly_connected":
+        # The node that is the first reaches few others, but many reach it.
+        graph.add_edge(600, "b")
+    found = reads_few_nodes(name, (graph, *args), kwargs)
+    assert found is None if reason is None else (found or "").startswith(reason)
 
 
 def test_a_node_is_few_in_a_small_graph() -> None:
@@ -88,7 +143,27 @@ def test_edges_are_not_counted_where_the_answer_is_known(large: nx.Graph, monkey
     graph = large.copy()
     graph._adj = Uncounted(graph._adj)
     every = "NetworkX is faster at graphs of every size"
-    monkeypatch.setitem(SIZES, "is_regular", (NEVER, NEVER))
-    monkeypatch.setitem(SIZES, "has_path", (10, NEVER))
-    assert backend.should_run("is_regular", (graph,), {}) == every
-    assert backend.should_run("has_path", (graph, 0, 1), {}) == f"{every} that are not converted"
+    monkeypatch.setitem(SIZES, "is_regular", ((10, NEVER),) * 3 + (1,))
+    monkeypatch.setitem(SIZES, "is_tree", ((10, 20),) * 3 + (1,))
+    assert backend.should_run("is_regular", (graph,), {}) == f"{every} that are not converted"
+    assert backend.should_run("is_tree", (graph,), {}) is True
+
+
+@pytest.mark.parametrize(
+    ("graph", "reason"),
+    [
+        (nx.path_graph(500), "the graph's size of 1,498 is below 2,000"),
+        (nx.cycle_graph(700), True),
+        (nx.circulant_graph(200, [1, 2, 3]), "the graph's size of 1,400 is below 4,000"),
+        (nx.circulant_graph(600, [1, 2, 3]), True),
+        (nx.complete_graph(90), "NetworkX is faster at graphs that are not converted with 89.0 edges a node"),
+    ],
+)
+def test_graphs_of_each_density_have_their_own_sizes(
+    graph: nx.Graph, reason: str | bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SIZES, "is_tree", ((1, 2_000), (1, 4_000), (1, NEVER), 1))
+    assert backend.should_run("is_tree", (graph,), {}) == reason
+    assert backend.should_run("is_tree", (), {"backend_option": 1, "G": graph}) == reason
+    nx.is_connected(graph, backend="gpu_pregel")
+    assert backend.should_run("is_tree", (graph,), {}) is True

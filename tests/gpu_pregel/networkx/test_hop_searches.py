@@ -35,7 +35,11 @@ def _lollipop_of_stars() -> nx.Graph:
 
 
 GRAPHS = {
-    **{f"dense {m}": nx.gnm_random_graph(80, m, seed=m) for m in (300, 700, 1400, 3000)},
+    # A search ends once all nodes have been found.
+    **{
+        f"dense {m}": nx.disjoint_union(nx.gnm_random_graph(80, m, seed=m), nx.path_graph(2))
+        for m in (300, 700, 1400, 3000)
+    },
     "many leaves": nx.Graph(
         [*nx.complete_graph(50).edges, *((u, 100 + 3 * u + i) for u in range(50) for i in range(3))]
     ),
@@ -63,3 +67,13 @@ def test_found_as_by_networkx(graph: nx.Graph, cutoff: Any, monkeypatch: pytest.
             expected = nx.single_source_shortest_path_length(given, node, cutoff, backend="networkx")
             assert list(zip(ours.nodes_at(order), depths.tolist(), strict=True)) == list(expected.items())
     assert behind or cutoff is not None
+
+
+def test_a_search_ends_once_all_nodes_have_been_found() -> None:
+    graph = nx.complete_graph(30).to_directed()
+    ours = convert_from_nx(graph)
+    edges = rows(ours)
+    # Read from here on, the rows would be out of range.
+    edges.indptr.flags.writeable = True
+    edges.indptr[2:] = 1 << 40
+    assert hops(ours, edges, 0, None)[1].tolist() == [0] + [1] * 29

@@ -1,0 +1,165 @@
+"""Which calls read a part of a graph only, so that converting the graph would take longer than NetworkX's function.
+
+This imports neither NumPy nor NetworkX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+_SHARE = 20
+"""A search that reaches less than one node of so many is left to NetworkX."""
+
+_ENDS_EARLY = frozenset(
+    {
+        *("bidirectional_dijkstra", "bidirectional_shortest_path", "dijkstra_path", "dijkstra_path_length"),
+        *("bfs_layers", "efficiency", "has_path", "is_maximal_matching", "lowest_common_ancestor"),
+    }
+)
+"""NetworkX ends these as soon as it knows the answer; it reads bfs_layers as far as descendants_at_distance asks."""
+
+LIMITS: dict[str, tuple[tuple[str, int], ...]] = {
+    "bfs_edges": (("depth_limit", 3),),
+    "bfs_predecessors": (("depth_limit", 2),),
+    "bfs_successors": (("depth_limit", 2),),
+    "bfs_tree": (("depth_limit", 3),),
+    "dfs_edges": (("depth_limit", 2),),
+    "dfs_predecessors": (("depth_limit", 2),),
+    "dfs_successors": (("depth_limit", 2),),
+    "dijkstra_predecessor_and_distance": (("cutoff", 2),),
+    "generic_bfs_edges": (("depth_limit", 3),),
+    "multi_source_dijkstra": (("target", 2), ("cutoff", 3)),
+    "multi_source_dijkstra_path": (("cutoff", 2),),
+    "multi_source_dijkstra_path_length": (("cutoff", 2),),
+    "predecessor": (("target", 2), ("cutoff", 3)),
+    "single_source_dijkstra": (("target", 2), ("cutoff", 3)),
+    "single_source_dijkstra_path": (("cutoff", 2),),
+    "single_source_dijkstra_path_length": (("cutoff", 2),),
+    "single_source_shortest_path": (("cutoff", 2),),
+    "single_source_shortest_path_length": (("cutoff", 2),),
+    "single_target_shortest_path": (("cutoff", 2),),
+    "single_target_shortest_path_length": (("cutoff", 2),),
+}
+"""The arguments that limit how far a search goes, and their positions."""
+
+_STARTS: dict[str, str] = {
+    "all_shortest_paths": "source",
+    "ancestors": "source",
+    "bellman_ford_path": "source",
+    "bellman_ford_path_length": "source",
+    "bellman_ford_predecessor_and_distance": "source",
+    "bfs_edges": "source",
+    "bfs_labeled_edges": "sources",
+    "bfs_predecessors": "source",
+    "bfs_successors": "source",
+    "bfs_tree": "source",
+    "descendants": "source",
+    "dfs_edges": "source",
+    "dfs_labeled_edges": "source",
+    "dfs_postorder_nodes": "source",
+    "dfs_predecessors": "source",
+    "dfs_preorder_nodes": "source",
+    "dfs_successors": "source",
+    "dfs_tree": "source",
+    "dijkstra_predecessor_and_distance": "source",
+    "dominance_frontiers": "start",
+    "generic_bfs_edges": "source",
+    "immediate_dominators": "start",
+    "local_reaching_centrality": "v",
+    "multi_source_dijkstra": "sources",
+    "multi_source_dijkstra_path": "sources",
+    "multi_source_dijkstra_path_length": "sources",
+    "node_connected_component": "n",
+    "predecessor": "source",
+    "shortest_path": "source",
+    "shortest_path_length": "source",
+    "single_source_all_shortest_paths": "source",
+    "single_source_bellman_ford": "source",
+    "single_source_bellman_ford_path": "source",
+    "single_source_bellman_ford_path_length": "source",
+    "single_source_dijkstra": "source",
+    "single_source_dijkstra_path": "source",
+    "single_source_dijkstra_path_length": "source",
+    "single_source_shortest_path": "source",
+    "single_source_shortest_path_length": "source",
+    "single_target_shortest_path": "target",
+    "single_target_shortest_path_length": "target",
+}
+"""The second argument of searches from one node or several."""
+_BACKWARDS = frozenset({"ancestors", "single_target_shortest_path", "single_target_shortest_path_length"})
+"""Those along in-edges."""
+
+_CONNECTED = frozenset(
+    {
+        *("average_shortest_path_length", "barycenter", "center", "diameter", "eccentricity", "gutman_index"),
+        *("hyper_wiener_index", "is_connected", "is_strongly_connected", "is_weakly_connected", "periphery", "radius"),
+        *("schultz_index", "wiener_index"),
+    }
+)
+"""These end as soon as a search from the first node does not reach all others."""
+
+
+def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """Return why a call reads a part of its graph, which is not converted, or None.
+
+    To find out, a search goes as far as a small share of the nodes, as NetworkX's search would do, too.
+    """
+    if name in _ENDS_EARLY:
+        return "NetworkX's function may end early, and the graph is not converted"
+    for argument, position in LIMITS.get(name, ()):
+        if _argument(argument, position, args, kwargs) is not None:
+            return f"{argument} is given, and the graph is not converted"
+    graph = _argument("G", 0, args, kwargs)
+    if name in _STARTS:
+        start = _argument(_STARTS[name], 1, args, kwargs)
+        starts = _nodes(graph, start if _STARTS[name] == "sources" else [start])
+        described = f"the search from {start!r:.40}"
+    elif name in _CONNECTED:
+        starts = list(islice(graph, 1))
+        described = "the search from the first node"
+    else:
+        return None
+    limit = len(graph) // _SHARE
+    if starts and _reaches_fewer(_rows(name, graph, args, kwargs), starts, limit):
+        return f"{described} reaches fewer than {limit:,} of {len(graph):,} nodes, and the graph is not converted"
+    return None
+
+
+def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Mapping[Any, Any], ...]:
+    """Return the neighbours of each node, as the search follows them."""
+    if not graph.is_directed():
+        return (graph._adj,)
+    if name == "is_weakly_connected":
+        return graph._succ, graph._pred
+    backwards = name in _BACKWARDS or (name in ("bfs_edges", "bfs_tree") and _argument("reverse", 2, args, kwargs))
+    return (graph._pred if backwards else graph._succ,)
+
+
+def _nodes(graph: Any, given: Any) -> list[Any]:
+    """Return those that are in the graph, or one node; none if the search is from all, or fails."""
+    try:
+        return [given] if not isinstance(given, list) and given in graph else [one for one in given if one in graph]
+    except TypeError:
+        return []
+
+
+def _reaches_fewer(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> bool:
+    """Return whether a search finds fewer nodes than ``limit``."""
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        node = waiting.pop()
+        for row in rows:
+            for other in row[node]:
+                if other not in found:
+                    if len(found) + 1 >= limit:
+                        return False
+                    found.add(other)
+                    waiting.append(other)
+    return len(found) < limit
+
+
+def _argument(name: str, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[position] if len(args) > position else kwargs.get(name)
