@@ -1,6 +1,7 @@
 """From which size of a graph on each function of the backend for NetworkX is faster than NetworkX's own.
 
-Each function is measured on graphs of several shapes, of which the one that speaks most for NetworkX counts.
+Each function is measured on sparse graphs, on dense ones, and on others, of several shapes each. Of the shapes of a
+kind the one that speaks most for NetworkX counts.
 """
 
 from __future__ import annotations
@@ -19,29 +20,33 @@ import networkx as nx
 import gpu_pregel.networkx.sizes
 from benchmarks._measure import machine, progress, version_of, write_json
 from gpu_pregel.networkx import FUNCTIONS
-from gpu_pregel.networkx.sizes import NEVER
+from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
+from gpu_pregel.networkx.sizes import DENSE, NEVER, SPARSE
 from tests.gpu_pregel.networkx.cases import CASES
-from tests.gpu_pregel.networkx.comparison import Case
+from tests.gpu_pregel.networkx.comparison import Case, call
 
 _SIZES = [2**k for k in range(6, 19)]
-"""Sizes that are tried: nodes and stored edges."""
+_LARGE = [2**k for k in range(11, 21)]
+"""Sizes that are tried: nodes and stored edges; and those of complete graphs, which are dense from the first on."""
 _TRIALS = 5
+_ENOUGH = 0.15
+"""Seconds of calls of NetworkX after which fewer trials are made."""
 _SURE = 3
 """After so many sizes in a row with which the backend is faster, no larger graph is tried."""
-_LONG = 0.2
+_LONG = 0.1
 """Seconds of a call of NetworkX after which no larger graph is tried."""
+
+Make = Callable[[int], nx.Graph]
+Row = dict[str, float]
 
 
 def measure_sizes(output: Path | None) -> int:
     """Measure every function, write sizes.py, and a report of all times if ``output`` is given."""
     report: dict[str, Any] = {}
     for name in sorted(FUNCTIONS):
-        if (found := _first_that_runs(name)) is None:
-            continue
-        case, shapes = found
-        report[name] = {make.__name__.strip("_"): rows for make in shapes if (rows := _measure(name, case, make))}
-        shown = map(_literal, _sizes(report[name]))
-        progress("{}: {}, with conversion {}, a second: {}".format(name, *shown))
+        if found := _shapes_that_run(name):
+            report[name] = {make.__name__.strip("_"): _measure(name, case, make) for case, make in found}
+            progress(f"{name}: {_sizes(report[name])}")
     _write({name: _sizes(shapes) for name, shapes in report.items()})
     write_json(
         output,
@@ -50,49 +55,71 @@ def measure_sizes(output: Path | None) -> int:
     return 0
 
 
-def _sizes(shapes: dict[str, list[dict[str, float]]]) -> tuple[int, int, int]:
-    """Return the sizes from which on the backend is never slower, without and with conversion, and that of a second."""
-    cached, first = (max(_smallest(rows, side) for rows in shapes.values()) for side in ("cached", "first"))
+def _sizes(shapes: dict[str, list[Row]]) -> str:
+    """Return the literal for sizes.py of what has been measured: rows by shape."""
+    measured = [rows for rows in shapes.values() if rows]
+    limits = []
+    for least, most in ((0, SPARSE), (SPARSE, DENSE), (DENSE, math.inf)):
+        of_kind = [rows for rows in measured if least <= rows[-1]["edges"] < most]
+        limits.append([_largest(of_kind or measured, side) for side in ("cached", "first")])
     # Time grows with the size at least.
-    second = min(rows[-1]["size"] / rows[-1]["networkx"] for rows in shapes.values())
-    return cached, first, int(second)
+    second = min(rows[-1]["size"] / rows[-1]["networkx"] for rows in measured)
+    pairs = ", ".join(f"({_literal(cached)}, {_literal(first)})" for cached, first in limits)
+    return f"({pairs}, {_literal(int(second))})"
 
 
-def _smallest(rows: list[dict[str, float]], side: str) -> int:
-    """Return the size from which on the backend is never slower; the size is between two that were tried."""
+def _largest(shapes: list[list[Row]], side: str) -> int:
+    """Return the size from which on the backend is never slower with graphs of all these shapes."""
+    return max((_smallest(rows, side) for rows in shapes if any(side in row for row in rows)), default=NEVER)
+
+
+def _smallest(rows: list[Row], side: str) -> int:
+    """Return the size from which on the backend is never slower."""
     found = NEVER
     for row in reversed(rows):
-        if row[side] > row["networkx"]:
+        if side in row and row[side] > row["networkx"]:
             break
         found = int(row["size"])
     return found
 
 
-def _measure(name: str, case: Case, make: Callable[[int], nx.Graph]) -> list[dict[str, float]]:
-    """Return for each size the seconds of NetworkX, and of the backend with and without conversion."""
-    rows: list[dict[str, float]] = []
-    for size in _SIZES:
+def _measure(name: str, case: Case, make: Make) -> list[Row]:
+    """Return for each size the seconds of NetworkX, and of the backend with and without conversion.
+
+    Calls that the backend leaves to NetworkX as they read few nodes are missing: of graphs that are not converted, or
+    of all.
+    """
+    rows: list[Row] = []
+    for size in _LARGE if "complete" in make.__name__ else _SIZES:
         graph = make(size)
-        graph.__networkx_cache__.clear()
         if (given := case.arguments(graph)) is None:
             return rows
-        row = {"size": float(len(graph) + sum(map(len, graph._adj.values())))}
-        function = FUNCTIONS[name].original()
+        graph = given[0][0]
+        graph.__networkx_cache__.clear()
+        function, measured = FUNCTIONS[name].original(), measured_as(name, *given)
+        is_left = reads_few_nodes(measured, *given, is_converted=False) is not None
         try:
             _seconds(function, given, "gpu_pregel")
         except Exception:
             # NetworkX refuses the shape, too, as the tests show: it may lack a path, or a centre.
             return rows
+        is_left_if_converted = reads_few_nodes(measured, *given, is_converted=True) is not None
         trials: dict[str, list[float]] = {"networkx": [], "cached": [], "first": []}
-        for _ in range(_TRIALS):
+        while len(trials["networkx"]) < _TRIALS and sum(trials["networkx"]) < _ENOUGH:
             trials["networkx"].append(_seconds(function, given, "networkx"))
-            trials["cached"].append(_seconds(function, given, "gpu_pregel"))
-            if isinstance(graph, nx.Graph):
+            if not is_left_if_converted:
+                trials["cached"].append(_seconds(function, given, "gpu_pregel"))
+        for _ in trials["networkx"]:
+            if not is_left:
                 graph.__networkx_cache__.clear()
-            trials["first"].append(_seconds(function, given, "gpu_pregel"))
-        rows.append(row | {side: sorted(seconds)[_TRIALS // 2] for side, seconds in trials.items()})
+                trials["first"].append(_seconds(function, given, "gpu_pregel"))
+        edges = sum(map(len, graph._adj.values()))
+        row = {"size": float(len(graph) + edges), "edges": edges / len(graph)}
+        rows.append(row | {side: sorted(seconds)[len(seconds) // 2] for side, seconds in trials.items() if seconds})
         latest = rows[-_SURE:]
-        is_sure = len(latest) == _SURE and all(max(one["first"], one["cached"]) < one["networkx"] for one in latest)
+        is_sure = len(latest) == _SURE and all(
+            max(one.get("first", 0.0), one.get("cached", 0.0)) < one["networkx"] for one in latest
+        )
         if is_sure or rows[-1]["networkx"] > _LONG:
             break
     return rows
@@ -107,29 +134,42 @@ def _seconds(function: Any, given: tuple[tuple[Any, ...], dict[str, Any]], backe
     return time.perf_counter() - start
 
 
-def _first_that_runs(name: str) -> tuple[Case, tuple[Callable[[int], nx.Graph], ...]] | None:
-    """Return the first of the tests' calls, and the first kind of graph, of which the backend computes a result.
+def _shapes_that_run(name: str) -> list[tuple[Case, Make]]:
+    """Return the shapes of graphs with which a function is measured, and the call of the tests that is made of each.
 
-    None stands for functions that take no graph, and for those that NetworkX itself does not have.
+    None are returned for functions that take no graph, and for those that NetworkX itself does not have.
     """
     if "networkx" not in FUNCTIONS[name].original().__wrapped__.backends:
-        return None
-    for shapes in (
-        (_undirected, _grid, _hubs, _tree),
-        (_directed, _sparse_directed),
-        (_acyclic,),
-        (_tree,),
-        (_bipartite,),
+        return []
+    if name == "find_negative_cycle":
+        return [(call(0), _negative)]
+    if name == "lowest_common_ancestor":
+        return [(Case(lambda graph: ((graph, *list(graph)[-2:]), {})), _acyclic)]
+    if name in ("eulerian_circuit", "eulerian_path"):
+        return [(call(), _circulant)]
+    found: list[tuple[Case, Make]] = []
+    for first, *others in (
+        (_undirected, _grid, _hubs, _tree, _pieces, _complete),
+        (_directed, _sparse_directed, _complete_directed),
     ):
-        make = shapes[0]
-        for case in CASES[name]:
-            try:
-                given = case.arguments(make(200))
-                if given is not None and isinstance(given[0][0], nx.Graph):
-                    _seconds(FUNCTIONS[name].original(), given, "gpu_pregel")
-                    return case, shapes
-            except Exception:
-                continue
+        if case := _case_that_runs(name, first):
+            found += [(case, make) for make in (first, *others)]
+    for make in (_acyclic, _tree, _bipartite):
+        if not found and (case := _case_that_runs(name, make)):
+            found.append((case, make))
+    return found
+
+
+def _case_that_runs(name: str, make: Make) -> Case | None:
+    """Return the first of the tests' calls of which the backend computes a result."""
+    for case in CASES[name]:
+        try:
+            graph = make(200).copy()
+            if (given := case.arguments(graph)) is not None and given[0][0] is graph:
+                _seconds(FUNCTIONS[name].original(), given, "gpu_pregel")
+                return case
+        except Exception:
+            continue
     return None
 
 
@@ -137,6 +177,8 @@ def _weighted(graph: nx.Graph) -> nx.Graph:
     source = random.Random(1)
     for *_, data in graph.edges(data=True):
         data["weight"] = source.randint(1, 9)
+    for node in graph:
+        graph.nodes[node]["size"] = source.randint(1, 9)
     return graph
 
 
@@ -167,6 +209,19 @@ def _sparse_directed(size: int) -> nx.Graph:
 
 
 @cache
+def _negative(size: int) -> nx.DiGraph:
+    graph = _directed(size).copy()
+    for *_, data in graph.edges(data=True):
+        data["weight"] -= 2
+    return graph
+
+
+@cache
+def _circulant(size: int) -> nx.Graph:
+    return _weighted(nx.circulant_graph(size // 5, [1, 3]))
+
+
+@cache
 def _acyclic(size: int) -> nx.Graph:
     graph = nx.DiGraph((u, v) for u, v in _directed(2 * size).edges if u < v)
     return _weighted(graph)
@@ -178,16 +233,32 @@ def _tree(size: int) -> nx.Graph:
 
 
 @cache
+def _pieces(size: int) -> nx.Graph:
+    """Return a random graph of small components."""
+    return _weighted(nx.gnm_random_graph(size // 2, size // 4, seed=1, backend="networkx"))
+
+
+@cache
+def _complete(size: int) -> nx.Graph:
+    return _weighted(nx.complete_graph(max(math.isqrt(size), 3)))
+
+
+@cache
+def _complete_directed(size: int) -> nx.Graph:
+    return _weighted(nx.complete_graph(max(math.isqrt(size), 3), nx.DiGraph))
+
+
+@cache
 def _bipartite(size: int) -> nx.Graph:
     return nx.bipartite.gnmk_random_graph(size // 18, size // 18, size * 4 // 9, seed=1)
 
 
-def _write(sizes: dict[str, tuple[int, int, int]]) -> None:
+def _write(sizes: dict[str, str]) -> None:
     """Rewrite the table of the package."""
     path = Path(gpu_pregel.networkx.sizes.__file__)
-    head = path.read_text().split("SIZES:")[0]
-    lines = [f'    "{name}": ({", ".join(map(_literal, row))}),\n' for name, row in sizes.items()]
-    path.write_text(f"{head}SIZES: dict[str, tuple[int, int, int]] = {{\n{''.join(lines)}}}\n")
+    head, table = path.read_text().split("SIZES:")
+    lines = [f'    "{name}": {row},\n' for name, row in sizes.items()]
+    path.write_text(f"{head}SIZES:{table.split('{')[0]}{{\n{''.join(lines)}}}\n")
 
 
 def _literal(size: int) -> str:

@@ -9,9 +9,8 @@ from itertools import chain
 from types import GeneratorType
 from typing import Any
 
-from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
 from gpu_pregel.networkx.function import Function
-from gpu_pregel.networkx.hand_over import too_small
+from gpu_pregel.networkx.hand_over import hands_over
 from gpu_pregel.networkx.registry import FUNCTIONS
 
 _GRAPHS = ("G", "B")
@@ -60,8 +59,7 @@ class Backend:
     @staticmethod
     def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
         """Return True, or why NetworkX is expected to be faster."""
-        name = measured_as(name, args, kwargs)
-        return reads_few_nodes(name, args, kwargs) or too_small(name, args, kwargs) or True
+        return hands_over(name, args, kwargs) or True
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name in FUNCTIONS:
@@ -97,8 +95,8 @@ def _begun(items: Iterator[Any]) -> Iterator[Any]:
 
 def _failing(error: Exception) -> Iterator[Any]:
     """Raise an error when the first item is read."""
+    yield from ()
     raise error
-    yield
 
 
 @cache

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sized
 from typing import Any
 
-from gpu_pregel.networkx.hand_over import conversion_of
 from gpu_pregel.networkx.reach import LIMITS, reads_a_part
 from gpu_pregel.networkx.sizes import NEVER
 
@@ -61,13 +60,12 @@ def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     return _PAIRS.get(None if weight is None else method, name)
 
 
-def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
     """Return why NetworkX is expected to be faster at this call, as it reads a few rows, or None."""
     graph = _argument("G", 0, args, kwargs)
     if not hasattr(graph, "_adj"):
         return None
-    is_converted = conversion_of(graph) is not None
-    if not is_converted and (reason := reads_a_part(name, args, kwargs)) is not None:
+    if (reason := reads_a_part(name, args, kwargs, is_converted=is_converted)) is not None:
         return reason
     for limit, position in LIMITS.get(name, ()):
         steps = _argument(limit, position, args, kwargs)

@@ -1,52 +1,73 @@
-"""Which graphs are handed over to NetworkX, as it is faster there. This imports neither NumPy nor NetworkX."""
+"""Which calls are handed over to NetworkX, as it is faster there. This imports neither NumPy nor NetworkX."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
+from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
 from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
+_PATIENCE, _EDGES_A_CALL, _NODES_A_CALL = 5, 2, 10
+"""How many calls pay for a conversion: some, and one for so many edges a node; where NetworkX reads a part of the graph
+only, one for so many nodes. A conversion that is never used again then takes about a fifth of the time of these calls.
+"""
 
 _seconds_handed_over = 0.0
 
 
-def too_small(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     """Return why NetworkX is expected to be faster at this call, or None.
 
-    A process that has not loaded Numba, which takes about a second, hands over what NetworkX computes within a second
-    in all.
+    A graph is converted if that pays at once, or after some calls that would have been faster with a conversion.
     """
-    graph = args[0] if args else kwargs.get("G", kwargs.get("B"))
-    adjacency = getattr(graph, "_adj", None)
-    if adjacency is None or name not in SIZES:
+    graph: Any = args[0] if args else kwargs.get("G", kwargs.get("B"))
+    if not hasattr(graph, "_adj"):
         return None
-    converted = conversion_of(graph)
-    limits, second = [limits[converted is None] for limits in SIZES[name][:3]], SIZES[name][3]
-    which = "" if converted is not None else " that are not converted"
+    name = measured_as(name, args, kwargs)
+    is_converted = conversion_of(graph) is not None
+    reads_few = reads_few_nodes(name, args, kwargs, is_converted=is_converted)
+    reason = reads_few or _too_small(name, graph, is_converted=is_converted)
+    if reason is not None and not is_converted:
+        n = max(len(graph), 1)
+        patience = n / _NODES_A_CALL if reads_few else _edges(graph) / n / _EDGES_A_CALL
+        is_better_converted = not (
+            reads_few_nodes(name, args, kwargs, is_converted=True) or _too_small(name, graph, is_converted=True)
+        )
+        if is_better_converted and _pay(graph, 1 / (_PATIENCE + patience)):
+            reason = None
+    return reason or _too_early(name, graph)
+
+
+def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
+    """Return why NetworkX is expected to be faster with a graph of this size, or None."""
+    if name not in SIZES:
+        return None
+    limits = [pair[not is_converted] for pair in SIZES[name][:3]]
+    which = "" if is_converted else " that are not converted"
     if min(limits) == NEVER:
         return f"NetworkX is faster at graphs of every size{which}"
-    size = n = len(adjacency)
-    # Counting edges takes long in a large graph, where the answer may be known without.
-    if n < max(limits) or (n < second and _KERNELS not in sys.modules):
-        edges = sum(map(len, adjacency.values())) if converted is None else converted.topology.m
-        size += edges
-        limit = limits[0 if edges < SPARSE * n else 2 if edges > DENSE * n else 1]
-        if limit == NEVER:
-            return f"NetworkX is faster at graphs{which} with {edges / max(n, 1):.1f} edges a node"
-        if size < limit:
-            return f"the graph's size of {size:,} is below {limit:,}"
-    return _too_early(size / second)
-
-
-def _too_early(seconds: float) -> str | None:
-    """Return why it does not pay yet to load Numba for a call for which NetworkX takes so many seconds, or None."""
-    global _seconds_handed_over
-    if _KERNELS in sys.modules:
+    n = len(graph)
+    if n >= max(limits):
         return None
-    _seconds_handed_over += seconds
+    edges = _edges(graph)
+    limit = limits[0 if edges < SPARSE * n else 2 if edges > DENSE * n else 1]
+    if limit == NEVER:
+        return f"NetworkX is faster at graphs{which} with {edges / max(n, 1):.1f} edges a node"
+    return f"the graph's size of {n + edges:,} is below {limit:,}" if n + edges < limit else None
+
+
+def _too_early(name: str, graph: Any) -> str | None:
+    """Return why it does not pay yet to load Numba, or None.
+
+    That takes about a second: a process that has not done so hands over what NetworkX computes within a second in all.
+    """
+    global _seconds_handed_over
+    if _KERNELS in sys.modules or name not in SIZES:
+        return None
+    _seconds_handed_over += (len(graph) + _edges(graph)) / SIZES[name][3]
     if _seconds_handed_over >= 1:
         return None
     return "NetworkX takes less time than loading Numba, as far as this process has called it"
@@ -58,3 +79,27 @@ def conversion_of(graph: Any) -> Any:
     kept = cache.get("backends", {}).get("gpu_pregel", {})
     # Beside them NetworkX keeps which conversions failed.
     return next((one for one in kept.values() if hasattr(one, "topology")), None)
+
+
+def _edges(graph: Any) -> int:
+    """Return the number of stored edges, which takes long to count."""
+    known = _notes(graph)
+    if "edges" not in known:
+        known["edges"] = sum(map(len, graph._adj.values()))
+    return int(known["edges"])
+
+
+def _pay(graph: Any, share: float) -> bool:
+    """Note that a call has paid a share of the graph's conversion; return whether all of it is paid."""
+    known = _notes(graph)
+    known["paid"] = known.get("paid", 0.0) + share
+    return bool(known["paid"] > 1 + 1e-9)
+
+
+def _notes(graph: Any) -> dict[str, Any]:
+    """Return what has been noted of a graph: NetworkX forgets it when the graph changes."""
+    cache = getattr(graph, "__networkx_cache__", None)
+    if cache is None:
+        return {}
+    notes: dict[str, Any] = cache.setdefault("gpu_pregel", {})
+    return notes

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-_SHARE = 20
-"""A search that reaches less than one node of so many is left to NetworkX."""
+_SHARE, _FEW = 20, 64
+"""A search that reaches less than one node of so many, or of a converted graph few nodes, is left to NetworkX."""
 
 _ENDS_EARLY = frozenset(
     {
@@ -101,16 +101,18 @@ _CONNECTED = frozenset(
 """These end as soon as a search from the first node does not reach all others."""
 
 
-def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """Return why a call reads a part of its graph, which is not converted, or None.
+def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
+    """Return why a call reads a small part of its graph, or None.
 
     To find out, a search goes as far as a small share of the nodes, as NetworkX's search would do, too.
     """
-    if name in _ENDS_EARLY:
-        return "NetworkX's function may end early, and the graph is not converted"
-    for argument, position in LIMITS.get(name, ()):
-        if _argument(argument, position, args, kwargs) is not None:
-            return f"{argument} is given, and the graph is not converted"
+    unconverted = "" if is_converted else ", and the graph is not converted"
+    if not is_converted:
+        if name in _ENDS_EARLY:
+            return f"NetworkX's function may end early{unconverted}"
+        for argument, position in LIMITS.get(name, ()):
+            if _argument(argument, position, args, kwargs) is not None:
+                return f"{argument} is given{unconverted}"
     graph = _argument("G", 0, args, kwargs)
     if name in _STARTS:
         start = _argument(_STARTS[name], 1, args, kwargs)
@@ -122,8 +124,9 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> st
     else:
         return None
     limit = len(graph) // _SHARE
+    limit = min(limit, _FEW) if is_converted else limit
     if starts and _reaches_fewer(_rows(name, graph, args, kwargs), starts, limit):
-        return f"{described} reaches fewer than {limit:,} of {len(graph):,} nodes, and the graph is not converted"
+        return f"{described} reaches fewer than {limit:,} of {len(graph):,} nodes{unconverted}"
     return None
 
 

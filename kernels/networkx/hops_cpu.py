@@ -105,15 +105,15 @@ def find_level(
             children[first] += np.uint32(1)
     count = end
     for i in range(begin, end):
-        e, left = U(indptr[order[i]]), children[i]
+        place, left = U(indptr[order[i]]), children[i]
         while left > 0:
-            v = neighbors[e]
+            v = neighbors[place]
             if not found[v] and parents[v] == i:
                 found[v] = 1
                 order[count] = v
                 count += U(1)
                 left -= np.uint32(1)
-            e += U(1)
+            place += U(1)
     ends[level + 1] = count
     return count > end
 

@@ -15,7 +15,7 @@ from gpu_pregel.networkx.graph import BackendGraph
 
 Array = np.ndarray[Any, Any]
 
-_LEAST_NODES, _LEAST_ITERATIONS, _MOST_ITERATIONS = 16, 20, 200
+_LEAST_NODES, _LEAST_ITERATIONS, _FIRST_ITERATIONS, _MOST_ITERATIONS = 16, 20, 8, 100
 """When singular vectors are found by power iteration: for fewer nodes or iterations, ARPACK decides on errors."""
 _SHARE_OF_ERROR = 0.01
 """The error of power iteration as a share of the tolerance: both results differ by little more than NetworkX's."""
@@ -185,7 +185,7 @@ def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array,
     )
     authorities, zeros = np.full(n, 1 / np.sqrt(n)), np.zeros(n)
     before = 0.0
-    for _ in range(_MOST_ITERATIONS):
+    for iteration in range(_MOST_ITERATIONS):
         hubs, _, _ = against.advance(authorities, zeros)
         following, _, norm = along.advance(hubs, zeros)
         if not norm:
@@ -193,10 +193,13 @@ def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array,
         following /= norm
         change = float(np.linalg.norm(following - authorities))
         authorities = following
-        # The remaining changes are a geometric series.
+        # The remaining changes are a geometric series: if it is long, ARPACK is faster.
         ratio, before = change / before if before else 1.0, change
-        if ratio < 1 and change * ratio <= (1 - ratio) * _SHARE_OF_ERROR * min(tol, 1e-8):
+        allowed = (1 - ratio) * _SHARE_OF_ERROR * min(tol, 1e-8)
+        if change * ratio <= allowed:
             return against.advance(authorities, zeros)[0], authorities
+        if iteration >= _FIRST_ITERATIONS and change * ratio**_MOST_ITERATIONS > allowed:
+            break
     return None, None
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from gpu_pregel.networkx import FUNCTIONS
+from gpu_pregel.networkx import FUNCTIONS, few_nodes
 from gpu_pregel.networkx.backend import backend
-from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as, reads_few_nodes
+from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
+from gpu_pregel.networkx.hand_over import conversion_of
 from gpu_pregel.networkx.reach import _CONNECTED, _ENDS_EARLY, _STARTS, LIMITS
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
@@ -30,6 +31,11 @@ def test_arguments_are_where_networkx_has_them(name: str, argument: str, positio
 
 def test_all_of_these_are_functions_of_ours() -> None:
     assert FUNCTIONS.keys() >= _CONNECTED | _ENDS_EARLY
+
+
+def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    is_converted = conversion_of(args[0]) is not None
+    return few_nodes.reads_few_nodes(name, args, kwargs, is_converted=is_converted)
 
 
 _UNCONVERTED = "the graph is not converted"
@@ -112,6 +118,14 @@ def test_a_search_that_reaches_few_nodes_does_not_convert(
     assert found is None if reason is None else (found or "").startswith(reason)
 
 
+def test_a_search_of_a_converted_graph_is_left_to_networkx_if_it_reaches_very_few_nodes() -> None:
+    graph = nx.path_graph(10_000, create_using=nx.DiGraph)
+    nx.number_weakly_connected_components(graph, backend="gpu_pregel")
+    reason = "the search from 9937 reaches fewer than 64 of 10,000 nodes"
+    assert reads_few_nodes("descendants", (graph, 9_936), {}) is None
+    assert reads_few_nodes("descendants", (graph, 9_937), {}) == reason
+
+
 def test_a_node_is_few_in_a_small_graph() -> None:
     graph = nx.cycle_graph(300)
     nx.is_connected(graph, backend="gpu_pregel")
@@ -135,18 +149,46 @@ def test_a_search_between_two_nodes_has_a_size_of_its_own(
     assert measured_as("shortest_path", (large, *args), kwargs) == measured
 
 
-def test_edges_are_not_counted_where_the_answer_is_known(large: nx.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Uncounted(dict[Any, Any]):
-        def values(self) -> Any:
-            raise AssertionError("edges are counted")
+def test_edges_are_counted_once_until_the_graph_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
 
-    graph = large.copy()
-    graph._adj = Uncounted(graph._adj)
-    every = "NetworkX is faster at graphs of every size"
-    monkeypatch.setitem(SIZES, "is_regular", ((10, NEVER),) * 3 + (1,))
-    monkeypatch.setitem(SIZES, "is_tree", ((10, 20),) * 3 + (1,))
-    assert backend.should_run("is_regular", (graph,), {}) == f"{every} that are not converted"
-    assert backend.should_run("is_tree", (graph,), {}) is True
+    class Counted(dict[Any, Any]):
+        def values(self) -> Any:
+            counted.append(len(self))
+            return super().values()
+
+    graph = nx.path_graph(50)
+    graph._adj = Counted(graph._adj)
+    monkeypatch.setitem(SIZES, "is_tree", ((10, 200), (10, 200), (10, 200), 1))
+    for _ in range(3):
+        assert backend.should_run("is_tree", (graph,), {}) == "the graph's size of 148 is below 200"
+    graph.add_edge(0, 50)
+    assert backend.should_run("is_tree", (graph,), {}) == "the graph's size of 151 is below 200"
+    assert counted == [50, 51]
+
+
+def test_a_graph_is_converted_once_several_calls_would_have_been_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SIZES, "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
+    graph = nx.circulant_graph(30, [1, 2, 3])
+    every = "NetworkX is faster at graphs of every size that are not converted"
+    # Five calls, and three for six edges a node.
+    for _ in range(2):
+        assert [backend.should_run("is_tree", (graph,), {}) for _ in range(9)] == [every] * 8 + [True]
+        graph.add_edge(0, 15)
+    # A conversion would not help here.
+    monkeypatch.setitem(SIZES, "is_tree", ((500, NEVER), (500, NEVER), (500, NEVER), 1))
+    graph.add_edge(0, 16)
+    assert {backend.should_run("is_tree", (graph,), {}) for _ in range(20)} == {every}
+
+
+def test_many_calls_that_read_a_part_of_a_graph_pay_for_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SIZES, "has_path", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
+    graph = nx.path_graph(200)
+    answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(26)]
+    assert [answer is True for answer in answers] == [False] * 25 + [True]
+    # Nobody keeps the conversion of this one.
+    graph.__networkx_cache__ = None
+    assert True not in {backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(50)}
 
 
 @pytest.mark.parametrize(
