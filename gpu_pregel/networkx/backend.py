@@ -75,7 +75,15 @@ def _load_when_called(function: Function) -> Callable[..., Any]:
     """Return a function that imports its module, and with it Numba, when it is called; NetworkX only asks for it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        result = function.implementation()(*args, **kwargs)
+        try:
+            result = function.implementation()(*args, **kwargs)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            if not inspect.isgeneratorfunction(function.original().orig_func):
+                raise
+            # So does a generator of NetworkX.
+            return _failing(error)
         return _begun(result) if isinstance(result, GeneratorType) else result
 
     return call

@@ -24,7 +24,7 @@ def filled_dict(nodes: Array, vertices: Array, values: Array) -> dict[Any, Any]:
     """Return the values of some vertices, integers or floats, by their nodes, which are the addresses ``nodes``."""
     result: dict[Any, Any] = {} if _sized is None else _sized(len(vertices))
     vertices = vertices.astype(np.uint32, copy=False)
-    values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
+    values = np.ascontiguousarray(values, np.float64 if values.dtype.kind == "f" else np.int64)
     for begin in range(0, len(vertices), _BLOCK):
         part = slice(begin, begin + _BLOCK)
         if not fill(id(result), nodes, vertices[part], values[part]):

@@ -6,14 +6,14 @@ import sys
 from typing import Any
 
 from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
+from gpu_pregel.networkx.reach import SEARCHES
 from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
-_PATIENCE, _EDGES_A_CALL, _NODES_A_CALL = 5, 2, 10
-"""How many calls pay for a conversion: some, and one for so many edges a node; where NetworkX reads a part of the graph
-only, one for so many nodes. A conversion that is never used again then takes about a fifth of the time of these calls.
-"""
+_NODES_A_CALL, _EDGES_A_CALL, _PATIENCE = 10, 2, 5
+"""What pays for a conversion: where NetworkX reads a part of the graph only, one call for so many nodes; otherwise one
+for so many edges a node, and some more. If no more calls follow, they take about a fifth longer by that."""
 
 _seconds_handed_over = 0.0
 
@@ -31,14 +31,24 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     reads_few = reads_few_nodes(name, args, kwargs, is_converted=is_converted)
     reason = reads_few or _too_small(name, graph, is_converted=is_converted)
     if reason is not None and not is_converted:
-        n = max(len(graph), 1)
-        patience = n / _NODES_A_CALL if reads_few else _edges(graph) / n / _EDGES_A_CALL
         is_better_converted = not (
             reads_few_nodes(name, args, kwargs, is_converted=True) or _too_small(name, graph, is_converted=True)
         )
-        if is_better_converted and _pay(graph, 1 / (_PATIENCE + patience)):
+        if is_better_converted and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None)):
             reason = None
     return reason or _too_early(name, graph)
+
+
+def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:
+    """Return after how many such calls a graph is converted, although each takes less time than a conversion."""
+    n = max(len(graph), 1)
+    if reads_few:
+        return max(1.0, n / _NODES_A_CALL)
+    edges = _edges(graph) / n / _EDGES_A_CALL
+    if name not in SEARCHES:
+        return _PATIENCE + edges
+    # With an isolated node, NetworkX looks in vain for it along all edges.
+    return 1.0 if not graph.is_directed() and _notes(graph).get("isolated") else 1.0 + edges
 
 
 def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
@@ -85,7 +95,8 @@ def _edges(graph: Any) -> int:
     """Return the number of stored edges, which takes long to count."""
     known = _notes(graph)
     if "edges" not in known:
-        known["edges"] = sum(map(len, graph._adj.values()))
+        degrees = list(map(len, graph._adj.values()))
+        known |= {"edges": sum(degrees), "isolated": 0 in degrees}
     return int(known["edges"])
 
 

@@ -5,7 +5,7 @@ This imports neither NumPy nor NetworkX.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -100,6 +100,16 @@ _CONNECTED = frozenset(
 )
 """These end as soon as a search from the first node does not reach all others."""
 
+SEARCHES = (
+    _STARTS.keys()
+    | _CONNECTED
+    | {
+        *("connected_components", "number_connected_components"),
+        *("weakly_connected_components", "number_weakly_connected_components"),
+    }
+)
+"""NetworkX ends these once all nodes have been found, after few edges of a dense graph."""
+
 
 def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
     """Return why a call reads a small part of its graph, or None.
@@ -116,7 +126,7 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
     graph = _argument("G", 0, args, kwargs)
     if name in _STARTS:
         start = _argument(_STARTS[name], 1, args, kwargs)
-        starts = _nodes(graph, start if _STARTS[name] == "sources" else [start])
+        starts = _nodes(graph, start, is_several=_STARTS[name] == "sources")
         described = f"the search from {start!r:.40}"
     elif name in _CONNECTED:
         starts = list(islice(graph, 1))
@@ -140,12 +150,11 @@ def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return (graph._pred if backwards else graph._succ,)
 
 
-def _nodes(graph: Any, given: Any) -> list[Any]:
-    """Return those that are in the graph, or one node; none if the search is from all, or fails."""
-    try:
-        return [given] if not isinstance(given, list) and given in graph else [one for one in given if one in graph]
-    except TypeError:
-        return []
+def _nodes(graph: Any, given: Any, *, is_several: bool) -> list[Any]:
+    """Return a node, or those of a collection; none if the search fails, is from all, or would use up an iterator."""
+    if given in graph:
+        return [given]
+    return [one for one in given if one in graph] if is_several and isinstance(given, Collection) else []
 
 
 def _reaches_fewer(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.networkx.backend import backend
+from gpu_pregel.networkx.rows import weighted_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved to cache")
 
@@ -75,3 +76,18 @@ def test_missing_weights_get_the_default_of_each_call_of_a_conversion_with_all_a
     nx.k_core(graph, k=1, backend="gpu_pregel")
     lengths = [nx.dag_longest_path_length(graph, default_weight=d, backend="gpu_pregel") for d in (1, 3, 0)]
     assert lengths == [6, 8, 5]
+
+
+def test_weighted_rows_are_kept_by_attribute_and_direction() -> None:
+    graph = nx.DiGraph([(0, 1, {"a": 3, "b": 1.5}), (1, 2, {"a": 4, "b": 2})])
+    converted = backend.convert_from_nx(graph, edge_attrs={"a": 1, "b": 1})
+    rows = weighted_rows(converted, "a")
+    assert (rows.weights.tolist(), rows.integers, rows.buckets) == ([3, 4], True, 64)
+    assert weighted_rows(converted, "a") is rows
+    backwards = weighted_rows(converted, "a", reverse=True)
+    assert (backwards.indptr.tolist(), backwards.weights.tolist()) == ([0, 0, 1, 2], [3, 4])
+    assert weighted_rows(converted, None).weights.tolist() == [1, 1]
+    # An integer among floats is taken by some functions only.
+    assert weighted_rows(converted, "b", mixed=True).buckets == 0
+    with pytest.raises(NotImplementedError, match="different types"):
+        weighted_rows(converted, "b")

@@ -48,3 +48,16 @@ def test_references_are_counted(addresses: Any) -> None:
 
 def test_later_values_of_a_node_replace_earlier_ones(addresses: Any) -> None:
     assert filled_dict(addresses, np.array([3, 5, 3], np.uint32), np.array([1, 2, 7])) == {1003: 7, 1005: 2}
+
+
+@pytest.mark.parametrize("values", [[0.0, -0.0, -0.0, 0.0], [float("nan")] * 4, [2**40] * 4, [1, 2, 2, 1]])
+def test_equal_values_in_a_row_share_an_object(addresses: Any, values: list[Any]) -> None:
+    column = np.array([[value, 7] for value in values])[:, 0]
+    result = list(filled_dict(addresses, np.arange(4, dtype=np.uint32), column).values())
+    assert list(map(repr, result)) == list(map(repr, values))
+    assert result[1] is result[2]
+    assert (result[2] is result[3]) == (repr(values[2]) == repr(values[3]))
+    large = result[0] if result[0] == 2**40 else None
+    del result
+    # Those of the variable, of the tuple of arguments, and none of the dict.
+    assert large is None or sys.getrefcount(large) == 2

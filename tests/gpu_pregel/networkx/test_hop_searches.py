@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu_pregel.kernels.networkx.hops_cpu import find_level
-from gpu_pregel.networkx import hop_searches
+from gpu_pregel.networkx import all_pairs, hop_searches
 from gpu_pregel.networkx.conversion import convert_from_nx
 from gpu_pregel.networkx.hop_searches import hops
 from gpu_pregel.networkx.rows import rows
@@ -77,3 +77,22 @@ def test_a_search_ends_once_all_nodes_have_been_found() -> None:
     edges.indptr.flags.writeable = True
     edges.indptr[2:] = 1 << 40
     assert hops(ours, edges, 0, None)[1].tolist() == [0] + [1] * 29
+
+
+@pytest.mark.parametrize("first", [1, 9, 10, 11, 150, 200])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_a_graph_whose_first_node_reaches_few_others_is_not_connected(
+    first: int, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = kind(nx.disjoint_union(nx.cycle_graph(first), nx.cycle_graph(200 - first)))
+    searched = []
+
+    def noted(find: Any) -> Any:
+        return lambda graph: (searched.append(graph), find(graph))[1]
+
+    for name in ("connected_components", "strongly_connected_components"):
+        monkeypatch.setattr(all_pairs, name, noted(getattr(all_pairs, name)))
+    is_connected = nx.is_strongly_connected if kind is nx.DiGraph else nx.is_connected
+    assert is_connected(graph, backend="gpu_pregel") == (first == 200)
+    # One node of twenty is few.
+    assert len(searched) == (first >= 10)

@@ -10,6 +10,8 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from gpu_pregel.algorithms._iterations import NeighborSums
+
 PATH, LEAVES = 30_000, 120_000
 _SECONDS = 3.0
 """Each took longer with a pass over all nodes for each node."""
@@ -44,3 +46,21 @@ def test_a_path_or_a_star_takes_linear_time(name: str) -> None:
     with nx.config(cache_converted_graphs=False):
         assert is_right(function(graph, backend="gpu_pregel"))
     assert time.perf_counter() - begin < _SECONDS
+
+
+def test_a_slowly_converging_hits_is_left_to_arpack_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[Any] = []
+    advance = NeighborSums.advance
+
+    def counted(*given: Any) -> Any:
+        steps.append(given)
+        return advance(*given)
+
+    monkeypatch.setattr(NeighborSums, "advance", counted)
+    nx.hits(nx.grid_2d_graph(40, 40), backend="gpu_pregel")
+    assert 10 < len(steps) <= 18
+    steps.clear()
+    core = nx.gnp_random_graph(60, 0.5, seed=1)
+    ours, theirs = (nx.hits(core, backend=name)[0] for name in ("gpu_pregel", "networkx"))
+    assert 10 < len(steps) <= 60
+    assert ours == pytest.approx(theirs, abs=1e-6)

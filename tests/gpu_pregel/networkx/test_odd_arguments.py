@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -91,3 +92,38 @@ def test_odd_arguments_give_what_networkx_gives(name: str) -> None:
     ours = outcome(function, (arguments(), {}), "gpu_pregel")
     if not isinstance(ours, NotImplementedError):
         assert_same(ours, outcome(function, (arguments(), {}), "networkx"), Case(), name)
+
+
+def _stage_of_error(call: Callable[[], Any]) -> str:
+    """Return whether a call fails at once, or when its result is read."""
+    try:
+        result = call()
+    except nx.NetworkXException:
+        return "at once"
+    try:
+        list(result)
+    except (nx.NetworkXException, KeyError):
+        return "when it is read"
+    return "never"
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (nx.bfs_edges, ("absent",)),
+        (nx.bfs_successors, ("absent",)),
+        (nx.bfs_layers, (["absent"],)),
+        (nx.dfs_edges, ("absent",)),
+        (nx.eulerian_circuit, ()),
+        (nx.eulerian_path, ()),
+        (nx.topological_sort, ()),
+        (nx.single_source_shortest_path_length, ("absent",)),
+        (nx.all_shortest_paths, (0, "absent")),
+    ],
+)
+def test_an_iterator_fails_when_that_of_networkx_does(function: Any, args: tuple[Any, ...]) -> None:
+    graph = nx.complete_graph(4)
+    stages = [
+        _stage_of_error(lambda name=name: function(graph, *args, backend=name)) for name in ("gpu_pregel", "networkx")
+    ]
+    assert stages[0] == stages[1] != "never"
