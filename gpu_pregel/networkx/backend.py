@@ -47,12 +47,11 @@ class Backend:
         if not function.conditions:
             return True
         try:
-            bound = _signature(function).bind(*args, **kwargs)
+            values = _bind(function, args, kwargs)
         except TypeError as error:
             return str(error)
-        bound.apply_defaults()
         for condition in function.conditions:
-            if (reason := condition(bound.arguments)) is not None:
+            if (reason := condition(values)) is not None:
                 return reason
         return True
 
@@ -110,6 +109,38 @@ def _failing(error: Exception) -> Iterator[Any]:
 @cache
 def _first_parameter(function: Function) -> str:
     return next(iter(_signature(function).parameters))
+
+
+def _bind(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by name, in a fraction of the time that ``inspect`` takes.
+
+    Raises
+    ------
+    TypeError
+        The function has not these parameters.
+    """
+    positional, defaults, names = _parameters(function)
+    values = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
+    if (
+        values.keys() == names
+        and len(args) <= len(positional)
+        and (not kwargs or kwargs.keys().isdisjoint(positional[: len(args)]))
+    ):
+        return values
+    bound = _signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+@cache
+def _parameters(function: Function) -> tuple[tuple[str, ...], dict[str, Any], frozenset[str]]:
+    """Return the parameters that may be positional, the defaults, and the names of all parameters."""
+    found = _signature(function).parameters.values()
+    # NetworkX takes these two for itself.
+    named = [one for one in found if one.name not in ("backend", "backend_kwargs")]
+    positional = tuple(one.name for one in named if one.kind is one.POSITIONAL_OR_KEYWORD)
+    defaults = {one.name: one.default for one in named if one.default is not one.empty}
+    return positional, defaults, frozenset(one.name for one in named)
 
 
 @cache

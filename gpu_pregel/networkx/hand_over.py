@@ -32,7 +32,7 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     reason = reads_few or _too_small(name, graph, is_converted=is_converted)
     if reason is not None and not is_converted:
         is_better_converted = not (
-            reads_few_nodes(name, args, kwargs, is_converted=True) or _too_small(name, graph, is_converted=True)
+            _too_small(name, graph, is_converted=True) or reads_few_nodes(name, args, kwargs, is_converted=True)
         )
         if is_better_converted and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None)):
             reason = None

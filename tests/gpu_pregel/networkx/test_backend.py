@@ -80,6 +80,7 @@ def priority(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_the_size_decides_who_computes(priority: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     cached, converting = 3_000, 30_000
+    monkeypatch.setattr(hand_over, "_pay", lambda graph, share: False)
     # NetworkX counts them with the second.
     for name in ("number_connected_components", "connected_components"):
         monkeypatch.setitem(SIZES, name, ((cached, converting),) * 3 + (1,))

@@ -88,7 +88,11 @@ def test_a_graph_whose_first_node_reaches_few_others_is_not_connected(
     searched = []
 
     def noted(find: Any) -> Any:
-        return lambda graph: (searched.append(graph), find(graph))[1]
+        def find_noted(graph: Any) -> Any:
+            searched.append(graph)
+            return find(graph)
+
+        return find_noted
 
     for name in ("connected_components", "strongly_connected_components"):
         monkeypatch.setattr(all_pairs, name, noted(getattr(all_pairs, name)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 from gpu_pregel.networkx import FUNCTIONS
+from gpu_pregel.networkx.backend import _bind
 from tests.gpu_pregel.networkx.comparison import Case, assert_same, outcome
 
 NAN = float("nan")
@@ -94,10 +97,10 @@ def test_odd_arguments_give_what_networkx_gives(name: str) -> None:
         assert_same(ours, outcome(function, (arguments(), {}), "networkx"), Case(), name)
 
 
-def _stage_of_error(call: Callable[[], Any]) -> str:
+def _stage_of_error(function: Callable[..., Any], *args: Any, backend: str) -> str:
     """Return whether a call fails at once, or when its result is read."""
     try:
-        result = call()
+        result = function(*args, backend=backend)
     except nx.NetworkXException:
         return "at once"
     try:
@@ -123,7 +126,32 @@ def _stage_of_error(call: Callable[[], Any]) -> str:
 )
 def test_an_iterator_fails_when_that_of_networkx_does(function: Any, args: tuple[Any, ...]) -> None:
     graph = nx.complete_graph(4)
-    stages = [
-        _stage_of_error(lambda name=name: function(graph, *args, backend=name)) for name in ("gpu_pregel", "networkx")
-    ]
-    assert stages[0] == stages[1] != "never"
+    ours, theirs = (_stage_of_error(function, graph, *args, backend=name) for name in ("gpu_pregel", "networkx"))
+    assert ours == theirs != "never"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs"),
+    [
+        ("shortest_path", (1,), {}),
+        ("shortest_path", (1, 2, 3), {"weight": "w"}),
+        ("shortest_path", (1, 2), {"target": 3}),
+        ("dijkstra_path", (1,), {}),
+        ("dijkstra_path", (1,), {"unknown": 3}),
+        ("dijkstra_path", (1, 2, "w", 4), {}),
+        ("dfs_edges", (1, 2, sorted), {}),
+        ("dfs_edges", (1,), {"sort_neighbors": sorted}),
+    ],
+)
+def test_arguments_are_bound_as_by_python(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    function, graph = FUNCTIONS[name], nx.path_graph(3)
+    signature = inspect.signature(function.original())
+    try:
+        bound = signature.bind(graph, *args, **kwargs)
+    except TypeError as error:
+        with pytest.raises(TypeError, match=re.escape(str(error))):
+            _bind(function, (graph, *args), kwargs)
+        return
+    bound.apply_defaults()
+    ours = _bind(function, (graph, *args), kwargs)
+    assert {**ours, "backend": None} == {key: bound.arguments[key] for key in [*ours, "backend"]}
