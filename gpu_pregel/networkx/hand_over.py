@@ -27,6 +27,10 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     if not hasattr(graph, "_adj"):
         return None
     name = measured_as(name, args, kwargs)
+    size, least = len(graph) + _edges(graph), min(pair[0] for pair in SIZES[name][:3]) if name in SIZES else 0
+    if size < least < NEVER:
+        # At once: NetworkX's functions call others for each node of a small graph.
+        return f"the graph's size of {size:,} is below {least:,}"
     is_converted = conversion_of(graph) is not None
     reads_few = reads_few_nodes(name, args, kwargs, is_converted=is_converted)
     reason = reads_few or _too_small(name, graph, is_converted=is_converted)
@@ -92,7 +96,9 @@ def conversion_of(graph: Any) -> Any:
 
 
 def _edges(graph: Any) -> int:
-    """Return the number of stored edges, which takes long to count."""
+    """Return the number of stored edges, which takes long to count; that of the whole graph if this is a view."""
+    while hasattr(getattr(graph, "_graph", None), "_adj"):
+        graph = graph._graph
     known = _notes(graph)
     if "edges" not in known:
         degrees = list(map(len, graph._adj.values()))

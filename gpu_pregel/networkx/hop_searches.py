@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gpu_pregel.kernels.networkx.hops_cpu import find_level, search_levels
+from gpu_pregel.kernels.networkx.hops_cpu import find_hops
 from gpu_pregel.kernels.networkx.paths_cpu import collect_predecessors, meet
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
@@ -25,18 +25,10 @@ def search(edges: Rows, source: int, cutoff: float | None) -> BreadthFirst:
 def hops(graph: BackendGraph, edges: Rows, source: int, cutoff: float | None) -> tuple[Array, Array]:
     """Return the vertices that a search finds, uint32[found], and the number of hops to each, int64[found]."""
     n = len(graph)
-    order, found, ends = np.empty(n + 1, np.uint32), np.zeros(n, np.uint8), np.empty(n + 1, np.int64)
-    order[0], found[source], ends[0] = source, 1, 1
+    found, order, depths = np.zeros(n, np.uint8), np.empty(n + 1, np.uint32), np.empty(n, np.int64)
     limit = np.inf if cutoff is None else float(cutoff)
-    level, left, is_behind = 0, len(edges.neighbors), True
-    while is_behind:
-        state = (level, left, order, found, ends)
-        level, left, is_behind = search_levels(*edges, limit, not graph.is_directed(), *state)
-        if is_behind:
-            is_behind = find_level(*edges, level, order, found, ends, *np.empty((3, n), np.uint32))
-            level += int(is_behind)
-    sizes = np.diff(ends[: level + 1], prepend=0)
-    return order[: ends[level]], np.repeat(np.arange(level + 1), sizes)
+    count, _ = find_hops(*edges, source, limit, not graph.is_directed(), found, order, depths)
+    return order[:count], depths[:count]
 
 
 def tree_paths(

@@ -9,16 +9,17 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-_SHARE, _FEW = 20, 64
+_SHARE, _FEW = 8, 64
 """A search that reaches less than one node of so many, or of a converted graph few nodes, is left to NetworkX."""
 
 _ENDS_EARLY = frozenset(
     {
         *("bidirectional_dijkstra", "bidirectional_shortest_path", "dijkstra_path", "dijkstra_path_length"),
-        *("bfs_layers", "efficiency", "has_path", "is_maximal_matching", "lowest_common_ancestor"),
+        *("bfs_layers", "color", "edge_bfs", "edge_dfs", "efficiency", "find_cycle", "has_path", "is_bipartite"),
+        *("is_maximal_matching", "lowest_common_ancestor"),
     }
 )
-"""NetworkX ends these as soon as it knows the answer; it reads bfs_layers as far as descendants_at_distance asks."""
+"""NetworkX ends these as soon as it knows the answer, and reads bfs_layers and edge_dfs as far as a caller asks."""
 
 LIMITS: dict[str, tuple[tuple[str, int], ...]] = {
     "bfs_edges": (("depth_limit", 3),),
@@ -91,15 +92,24 @@ _STARTS: dict[str, str] = {
 _BACKWARDS = frozenset({"ancestors", "single_target_shortest_path", "single_target_shortest_path_length"})
 """Those along in-edges."""
 
-_CONNECTED = frozenset(
+_CONNECTED = frozenset({"is_connected", "is_strongly_connected", "is_weakly_connected"})
+_ALL_PAIRS = frozenset(
     {
         *("average_shortest_path_length", "barycenter", "center", "diameter", "eccentricity", "gutman_index"),
-        *("hyper_wiener_index", "is_connected", "is_strongly_connected", "is_weakly_connected", "periphery", "radius"),
-        *("schultz_index", "wiener_index"),
+        *("hyper_wiener_index", "periphery", "radius", "schultz_index", "wiener_index"),
     }
 )
-"""These end as soon as a search from the first node does not reach all others."""
-
+"""These end as soon as a search from the first node does not reach all others; the second set searches from each node.
+"""
+_FROM_EACH = frozenset(
+    {
+        *("all_pairs_all_shortest_paths", "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length"),
+        *("all_pairs_dijkstra", "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length"),
+        *("all_pairs_shortest_path", "all_pairs_shortest_path_length", "johnson"),
+    }
+)
+"""These search from each node: from the first node on in small components, if it is in one."""
+_FROM_FIRST = _CONNECTED | _ALL_PAIRS | _FROM_EACH
 SEARCHES = (
     _STARTS.keys()
     | _CONNECTED
@@ -128,26 +138,28 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
         start = _argument(_STARTS[name], 1, args, kwargs)
         starts = _nodes(graph, start, is_several=_STARTS[name] == "sources")
         described = f"the search from {start!r:.40}"
-    elif name in _CONNECTED:
+    elif name in _FROM_FIRST:
         starts = list(islice(graph, 1))
         described = "the search from the first node"
     else:
         return None
-    limit = len(graph) // _SHARE
+    limit = len(graph) if name in _ALL_PAIRS else len(graph) // _SHARE
     limit = min(limit, _FEW) if is_converted else limit
-    if starts and _reaches_fewer(_rows(name, graph, args, kwargs), starts, limit):
+    if starts and any(_reaches_fewer(rows, starts, limit) for rows in _rows(name, graph, args, kwargs)):
         return f"{described} reaches fewer than {limit:,} of {len(graph):,} nodes{unconverted}"
     return None
 
 
-def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Mapping[Any, Any], ...]:
-    """Return the neighbours of each node, as the search follows them."""
+def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Mapping[Any, Any], ...]]:
+    """Return the neighbours of each node as the search follows them, or as several searches do."""
     if not graph.is_directed():
-        return (graph._adj,)
+        return [(graph._adj,)]
     if name == "is_weakly_connected":
-        return graph._succ, graph._pred
+        return [(graph._succ, graph._pred)]
+    if name in _CONNECTED | _ALL_PAIRS:
+        return [(graph._succ,), (graph._pred,)]
     backwards = name in _BACKWARDS or (name in ("bfs_edges", "bfs_tree") and _argument("reverse", 2, args, kwargs))
-    return (graph._pred if backwards else graph._succ,)
+    return [(graph._pred if backwards else graph._succ,)]
 
 
 def _nodes(graph: Any, given: Any, *, is_several: bool) -> list[Any]:

@@ -15,78 +15,68 @@ _FEW = 8
 
 
 @jit
-def search_levels(
+def find_hops(
     indptr: Any,
     neighbors: Any,
+    source: Any,
     cutoff: Any,
     is_symmetric: Any,
-    level: Any,
-    left: Any,
-    order: Any,
     found: Any,
-    ends: Any,
+    order: Any,
+    depths: Any,
 ) -> Any:
-    """Search on from a level; return the last level, the edges of vertices yet to be found, and whether to go back.
+    """Search from a vertex; return how many vertices are found, and how many levels were found backwards.
 
     Parameters
     ----------
     cutoff : float
         Levels from this one on are not searched from.
     is_symmetric : bool
-        Whether each edge is in the rows of both ends. The search then stops where ``find_level`` is faster.
-    level, left : int
-        The last level that has been found, and the number of edges of vertices beyond the one before it.
-    order : uint32[n + 1]
-        The vertices as they are found, level by level. There is one place more, which is written.
+        Whether each edge is in the rows of both ends. A level is then found from its own side where that is faster.
     found : uint8[n]
-        1 for the vertices that have been found.
-    ends : int64[n]
-        How many vertices have been found up to each level.
+        Zeros; 1 for the vertices that have been found.
+    order : uint32[n + 1]
+        Gets the vertices as they are found, level by level. There is one place more, which is written.
+    depths : int64[n]
+        Gets the number of steps to each of them.
     """
-    begin, count = U(ends[level - 1]) if level > 0 else U(0), U(ends[level])
-    while begin < count < len(found) and level < cutoff:
+    n, left = U(len(found)), len(neighbors)
+    order[0], found[source], depths[0] = source, 1, 0
+    begin, end, level, backwards = U(0), U(1), 0, 0
+    while begin < end < n and level < cutoff:
         edges = 0
-        for i in range(begin, count):
+        for i in range(begin, end):
             edges += indptr[order[i] + U(1)] - indptr[order[i]]
         left -= edges
-        if is_symmetric and len(found) + left * _FEW < edges:
-            return level, left, True
-        end = count
-        for i in range(begin, end):
-            if count == len(found):
-                break
-            for e in range(U(indptr[order[i]]), U(indptr[order[i] + U(1)])):
-                # Without a branch: whether a vertex has been found cannot be predicted.
-                v = neighbors[e]
-                order[count] = v
-                count += U(1) - U(found[v])
-                found[v] = 1
-        begin = end
-        if count > end:
-            level += 1
-            ends[level] = count
-    return level, left, False
+        if is_symmetric and n + left * _FEW < edges:
+            backwards += 1
+            count = _find_backwards(indptr, neighbors, begin, end, order, found, np.empty((3, n), np.uint32))
+        else:
+            count = end
+            for i in range(begin, end):
+                if count == n:
+                    break
+                for e in range(U(indptr[order[i]]), U(indptr[order[i] + U(1)])):
+                    # Without a branch: whether a vertex has been found cannot be predicted.
+                    v = neighbors[e]
+                    order[count] = v
+                    count += U(1) - U(found[v])
+                    found[v] = 1
+        level += 1
+        depths[end:count] = level
+        begin, end = end, count
+    return end, backwards
 
 
 @jit
-def find_level(
-    indptr: Any,
-    neighbors: Any,
-    level: Any,
-    order: Any,
-    found: Any,
-    ends: Any,
-    places: Any,
-    parents: Any,
-    children: Any,
-) -> Any:
-    """Find the level after this one from the vertices that have not been found; return whether it has any.
+def _find_backwards(indptr: Any, neighbors: Any, begin: Any, end: Any, order: Any, found: Any, scratch: Any) -> Any:
+    """Find the level after that from ``begin`` to ``end``, from the vertices that have not been found; return its end.
 
     A vertex is found from the first of its neighbours in ``order``, and those of one parent in the order of its row.
-    ``places``, ``parents`` and ``children``, uint32[n], are scratch memory.
+    ``scratch`` is uint32[3, n].
     """
+    places, parents, children = scratch
     far = np.uint32(len(found))
-    begin, end = U(ends[level - 1]) if level > 0 else U(0), U(ends[level])
     places[:] = far
     for i in range(begin, end):
         places[order[i]] = i
@@ -114,8 +104,7 @@ def find_level(
                 count += U(1)
                 left -= np.uint32(1)
             place += U(1)
-    ends[level + 1] = count
-    return count > end
+    return count
 
 
 @jit

@@ -12,7 +12,7 @@ from gpu_pregel.networkx import FUNCTIONS, few_nodes
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
 from gpu_pregel.networkx.hand_over import conversion_of
-from gpu_pregel.networkx.reach import _CONNECTED, _ENDS_EARLY, _STARTS, LIMITS
+from gpu_pregel.networkx.reach import _ENDS_EARLY, _STARTS, LIMITS
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 
@@ -30,7 +30,7 @@ def test_arguments_are_where_networkx_has_them(name: str, argument: str, positio
 
 
 def test_all_of_these_are_functions_of_ours() -> None:
-    assert FUNCTIONS.keys() >= _CONNECTED | _ENDS_EARLY
+    assert FUNCTIONS.keys() >= _FROM_FIRST | _ENDS_EARLY
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -90,20 +90,22 @@ def test_a_search_of_one_step_reads_few_nodes_of_a_converted_graph(large: nx.Gra
 @pytest.mark.parametrize(
     ("name", "args", "kwargs", "reason"),
     [
-        ("single_source_dijkstra", ("a",), {}, "the search from 'a' reaches fewer than 60 of 1,200 nodes"),
+        ("single_source_dijkstra", ("a",), {}, "the search from 'a' reaches fewer than 150 of 1,200 nodes"),
         ("multi_source_dijkstra", (["a", "b", "absent"],), {}, "the search from ['a', 'b', 'absent'] reaches"),
         ("multi_source_dijkstra", ({"a"},), {}, "the search from {'a'} reaches"),
         ("multi_source_dijkstra", (iter("a"),), {}, None),
         ("multi_source_dijkstra", ("absent",), {}, "the search from 'absent' reaches"),
         ("descendants", (0,), {}, None),
-        ("descendants", (1138,), {}, None),
-        ("descendants", (1139,), {}, "the search from 1139 reaches"),
-        ("ancestors", (58,), {}, "the search from 58 reaches"),
-        ("ancestors", (59,), {}, None),
+        ("descendants", (1048,), {}, None),
+        ("descendants", (1049,), {}, "the search from 1049 reaches"),
+        ("ancestors", (148,), {}, "the search from 148 reaches"),
+        ("ancestors", (149,), {}, None),
         ("bfs_edges", (58, True), {}, "the search from 58 reaches"),
         ("bfs_edges", (58,), {}, None),
         ("is_strongly_connected", (), {}, "the search from the first node reaches"),
         ("is_weakly_connected", (), {}, None),
+        ("wiener_index", (), {}, "the search from the first node reaches fewer than 1,200 of 1,200 nodes"),
+        ("johnson", (), {}, "the search from the first node reaches"),
         ("dfs_edges", (), {}, None),
         ("dfs_edges", ("absent",), {}, None),
         ("dfs_edges", ([],), {}, None),
@@ -181,7 +183,7 @@ def test_a_graph_is_converted_once_several_calls_would_have_been_faster(monkeypa
     # A conversion would not help here.
     monkeypatch.setitem(SIZES, "is_tree", ((500, NEVER), (500, NEVER), (500, NEVER), 1))
     graph.add_edge(0, 16)
-    assert {backend.should_run("is_tree", (graph,), {}) for _ in range(20)} == {every}
+    assert True not in {backend.should_run("is_tree", (graph,), {}) for _ in range(20)}
 
 
 def test_searches_that_read_all_edges_pay_for_a_conversion_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
