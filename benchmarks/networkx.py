@@ -147,7 +147,12 @@ def _measure(name: str, graph: nx.Graph, arguments: argparse.Namespace) -> dict[
     cached, theirs = (_repeat(seconds, backend, arguments) for backend in ("gpu_pregel", "networkx"))
     ratio = Summary.of(theirs).median / Summary.of(cached).median
     progress(f"{name}: {format_seconds(Summary.of(theirs).median)}, {ratio:.0f} times as fast")
-    return {"networkx": theirs, "first": first, "cached": cached, "ratio": ratio}
+    return {"networkx": _figures(theirs), "first": first, "cached": _figures(cached), "ratio": ratio}
+
+
+def _figures(seconds: list[float]) -> dict[str, Any]:
+    summary = Summary.of(seconds)
+    return {"median": summary.median, "quartiles": summary.quartiles, "calls": len(seconds)}
 
 
 def _repeat(seconds: Callable[[str], float], backend: str, arguments: argparse.Namespace) -> list[float]:
@@ -173,7 +178,7 @@ def _table(report: dict[str, Any]) -> str:
         row = [name]
         for figures in report.values():
             figure = figures[name]
-            theirs, cached = (Summary.of(figure[side]).median for side in ("networkx", "cached"))
+            theirs, cached = (figure[side]["median"] for side in ("networkx", "cached"))
             row += [format_seconds(theirs), format_seconds(figure["first"]), format_seconds(cached)]
             row.append(format_ratio(theirs / cached) if math.isfinite(theirs) else "")
         rows.append(row)

@@ -95,8 +95,8 @@ _BACKWARDS = frozenset({"ancestors", "single_target_shortest_path", "single_targ
 _CONNECTED = frozenset({"is_connected", "is_strongly_connected", "is_weakly_connected"})
 _ALL_PAIRS = frozenset(
     {
-        *("average_shortest_path_length", "barycenter", "center", "diameter", "eccentricity", "gutman_index"),
-        *("hyper_wiener_index", "periphery", "radius", "schultz_index", "wiener_index"),
+        *("average_shortest_path_length", "barycenter", "center", "diameter", "gutman_index", "hyper_wiener_index"),
+        *("periphery", "radius", "schultz_index", "wiener_index"),
     }
 )
 """These end as soon as a search from the first node does not reach all others; the second set searches from each node.
@@ -105,10 +105,10 @@ _FROM_EACH = frozenset(
     {
         *("all_pairs_all_shortest_paths", "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length"),
         *("all_pairs_dijkstra", "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length"),
-        *("all_pairs_shortest_path", "all_pairs_shortest_path_length", "johnson"),
+        *("all_pairs_shortest_path", "all_pairs_shortest_path_length", "eccentricity", "johnson"),
     }
 )
-"""These search from each node: from the first node on in small components, if it is in one."""
+"""These search from each node: in small components, if the first node is in one."""
 _FROM_FIRST = _CONNECTED | _ALL_PAIRS | _FROM_EACH
 SEARCHES = (
     _STARTS.keys()

@@ -12,7 +12,7 @@ from gpu_pregel.networkx import FUNCTIONS, few_nodes
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
 from gpu_pregel.networkx.hand_over import conversion_of
-from gpu_pregel.networkx.reach import _ENDS_EARLY, _STARTS, LIMITS
+from gpu_pregel.networkx.reach import _ENDS_EARLY, _FROM_FIRST, _STARTS, LIMITS
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 
