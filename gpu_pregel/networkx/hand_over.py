@@ -31,14 +31,13 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     if size < least < NEVER:
         # At once: NetworkX's functions call others for each node of a small graph.
         return f"the graph's size of {size:,} is below {least:,}"
-    is_converted = conversion_of(graph) is not None
-    reads_few = reads_few_nodes(name, args, kwargs, is_converted=is_converted)
-    reason = reads_few or _too_small(name, graph, is_converted=is_converted)
-    if reason is not None and not is_converted:
-        is_better_converted = not (
-            _too_small(name, graph, is_converted=True) or reads_few_nodes(name, args, kwargs, is_converted=True)
-        )
-        if is_better_converted and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None)):
+    if reason := reads_few_nodes(name, args, kwargs, is_converted=True):
+        return reason
+    reason = _too_small(name, graph, is_converted=True)
+    if reason is None and conversion_of(graph) is None:
+        reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
+        reason = reads_few or _too_small(name, graph, is_converted=False)
+        if reason and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None)):
             reason = None
     return reason or _too_early(name, graph)
 

@@ -101,15 +101,6 @@ _ALL_PAIRS = frozenset(
 )
 """These end as soon as a search from the first node does not reach all others; the second set searches from each node.
 """
-_FROM_EACH = frozenset(
-    {
-        *("all_pairs_all_shortest_paths", "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length"),
-        *("all_pairs_dijkstra", "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length"),
-        *("all_pairs_shortest_path", "all_pairs_shortest_path_length", "eccentricity", "johnson"),
-    }
-)
-"""These search from each node: in small components, if the first node is in one."""
-_FROM_FIRST = _CONNECTED | _ALL_PAIRS | _FROM_EACH
 SEARCHES = (
     _STARTS.keys()
     | _CONNECTED
@@ -138,7 +129,7 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
         start = _argument(_STARTS[name], 1, args, kwargs)
         starts = _nodes(graph, start, is_several=_STARTS[name] == "sources")
         described = f"the search from {start!r:.40}"
-    elif name in _FROM_FIRST:
+    elif name in _CONNECTED | _ALL_PAIRS:
         starts = list(islice(graph, 1))
         described = "the search from the first node"
     else:
