@@ -62,7 +62,7 @@ def measure_sizes(output: Path | None) -> int:
 def _summary(rows: list[Row]) -> str:
     """Return the times by size in one line; those of calls that are left to NetworkX are a dash."""
     sides = ("networkx", "cached", "first")
-    times = ([f"{row[side] * 1e6:.3g}" if side in row else "-" for side in sides] for row in rows)
+    times = ([f"{row[side] * 1e6:.0f}" if side in row else "-" for side in sides] for row in rows)
     return "; ".join(f"{row['size']:.0f}: {' '.join(figures)}" for row, figures in zip(rows, times, strict=True))
 
 
