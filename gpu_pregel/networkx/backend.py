@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import chain
 from types import GeneratorType
 from typing import Any
 
@@ -91,13 +90,19 @@ def _load_when_called(function: Function) -> Callable[..., Any]:
 def _begun(items: Iterator[Any]) -> Iterator[Any]:
     """Compute the first item of a generator now: NetworkX takes a call back only before it has returned."""
     try:
-        return chain((next(items),), items)
+        return _continued(next(items), items)
     except StopIteration:
-        return iter(())
+        return items
     except NotImplementedError:
         raise
     except Exception as error:
         return _failing(error)
+
+
+def _continued(first: Any, others: Iterator[Any]) -> Iterator[Any]:
+    """Yield the first item, then the others; a generator, as NetworkX's callers may close it."""
+    yield first
+    yield from others
 
 
 def _failing(error: Exception) -> Iterator[Any]:

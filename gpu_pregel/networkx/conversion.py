@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import ne
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_edge_data, read_edge_numbers
 from gpu_pregel.networkx.edge_columns import EdgeColumn, edge_column
 from gpu_pregel.networkx.graph import BackendGraph
@@ -46,8 +48,8 @@ def convert_from_nx(
     Raises
     ------
     NotImplementedError
-        An attribute of edges is not of numbers of one type, a node is not equal to itself, as NaN, or the graph is of
-        a class that has its own idea of neighbours; NetworkX then runs its own function.
+        An attribute of edges is not of numbers of one type, a node is not equal to itself, as NaN, the graph is of a
+        class that has its own idea of neighbours, or a view of edges from one end; NetworkX then runs its own function.
     """
     _check_class(type(graph))
     if hasattr(graph, "_graph"):
@@ -87,6 +89,8 @@ def _check_class(kind: type) -> None:
 def _read_topology(graph: networkx.Graph) -> Topology:
     """Read the nodes and edges; NetworkX's results differ where it compares a node with itself and finds it unequal."""
     topology = Topology.from_networkx(graph)
+    if hasattr(graph, "_graph") and not _is_symmetric(topology):
+        raise NotImplementedError("the view shows an edge from one of its ends only")
     try:
         unequal = any(map(ne, topology.nodes, topology.nodes))
     except TypeError:
@@ -94,6 +98,13 @@ def _read_topology(graph: networkx.Graph) -> Topology:
     if unequal:
         raise NotImplementedError("a node is not equal to itself")
     return topology
+
+
+def _is_symmetric(topology: Topology) -> bool:
+    """Return whether the edges of an undirected graph are stored from both ends: a filter may tell their directions."""
+    sources, targets = topology.sources.astype(np.int64), topology.neighbors.astype(np.int64)
+    n = topology.n
+    return topology.directed or np.array_equal(np.sort(sources * n + targets), np.sort(targets * n + sources))
 
 
 def _joins_directions(graph: Any) -> bool:

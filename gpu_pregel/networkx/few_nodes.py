@@ -43,9 +43,6 @@ _CHOSEN: dict[str, tuple[str, int, int]] = {
 """The argument with the nodes or pairs that are read, and its position; one node of so many is few in a graph that is
 converted, as measured with 3,000 and 20,000 nodes. ``NEVER`` is for functions that read as few rows as NetworkX's."""
 
-_PAIRS = {None: "bidirectional_shortest_path", "dijkstra": "bidirectional_dijkstra"}
-"""What NetworkX searches for a path between two nodes with: without weights, and by a method with weights."""
-
 
 def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Return the function whose size decides: that of a search between two nodes is not that of one from a node."""
@@ -56,8 +53,9 @@ def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     )
     if source is None or target is None:
         return name
-    method = _argument("method", 4, args, kwargs) or "dijkstra"
-    return _PAIRS.get(None if weight is None else method, name)
+    if weight is None:
+        return "bidirectional_shortest_path"
+    return "bidirectional_dijkstra" if _argument("method", 4, args, kwargs) in (None, "dijkstra") else name
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
@@ -69,7 +67,7 @@ def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *,
         return reason
     for limit, position in LIMITS.get(name, ()):
         steps = _argument(limit, position, args, kwargs)
-        if isinstance(steps, int) and steps <= 1 and "dijkstra" not in name:
+        if limit != "target" and isinstance(steps, int) and steps <= 1 and "dijkstra" not in name:
             return f"{limit} is {steps}"
     if name not in _CHOSEN:
         return None

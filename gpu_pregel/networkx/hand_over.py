@@ -91,12 +91,12 @@ def conversion_of(graph: Any) -> Any:
     cache = getattr(graph, "__networkx_cache__", None) or {}
     kept = cache.get("backends", {}).get("gpu_pregel", {})
     # Beside them NetworkX keeps which conversions failed.
-    return next((one for one in kept.values() if hasattr(one, "topology")), None)
+    return next((one for one in list(kept.values()) if hasattr(one, "topology")), None)
 
 
 def _edges(graph: Any) -> int:
     """Return the number of stored edges, which takes long to count; that of the whole graph if this is a view."""
-    while hasattr(getattr(graph, "_graph", None), "_adj"):
+    while getattr(graph, "frozen", False) and hasattr(getattr(graph, "_graph", None), "_adj"):
         graph = graph._graph
     known = _notes(graph)
     if "edges" not in known:

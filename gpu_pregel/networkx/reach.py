@@ -94,13 +94,11 @@ _BACKWARDS = frozenset({"ancestors", "single_target_shortest_path", "single_targ
 
 _CONNECTED = frozenset({"is_connected", "is_strongly_connected", "is_weakly_connected"})
 _ALL_PAIRS = frozenset(
-    {
-        *("average_shortest_path_length", "barycenter", "center", "diameter", "gutman_index", "hyper_wiener_index"),
-        *("periphery", "radius", "schultz_index", "wiener_index"),
-    }
+    {"average_shortest_path_length", "gutman_index", "hyper_wiener_index", "schultz_index", "wiener_index"}
 )
-"""These end as soon as a search from the first node does not reach all others; the second set searches from each node.
-"""
+_FARTHEST = frozenset({"barycenter", "center", "diameter", "periphery", "radius"})
+"""These end as soon as a search from the first node does not reach all others. Those of the second set search from each
+node then; those of the last one do so at once, until one does not reach all."""
 SEARCHES = (
     _STARTS.keys()
     | _CONNECTED
@@ -128,13 +126,13 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
     if name in _STARTS:
         start = _argument(_STARTS[name], 1, args, kwargs)
         starts = _nodes(graph, start, is_several=_STARTS[name] == "sources")
-        described = f"the search from {start!r:.40}"
-    elif name in _CONNECTED | _ALL_PAIRS:
+        described = f"the search from {_STARTS[name]}"
+    elif name in _CONNECTED | _ALL_PAIRS | _FARTHEST:
         starts = list(islice(graph, 1))
         described = "the search from the first node"
     else:
         return None
-    limit = len(graph) if name in _ALL_PAIRS else len(graph) // _SHARE
+    limit = len(graph) if name in _ALL_PAIRS | _FARTHEST else len(graph) // _SHARE
     limit = min(limit, _FEW) if is_converted else limit
     if starts and any(_reaches_fewer(rows, starts, limit) for rows in _rows(name, graph, args, kwargs)):
         return f"{described} reaches fewer than {limit:,} of {len(graph):,} nodes{unconverted}"

@@ -95,8 +95,8 @@ def _find_backwards(indptr: Any, neighbors: Any, begin: Any, end: Any, order: An
             children[first] += np.uint32(1)
     count = end
     for i in range(begin, end):
-        place, left = U(indptr[order[i]]), children[i]
-        while left > 0:
+        place, last, left = U(indptr[order[i]]), U(indptr[order[i] + U(1)]), children[i]
+        while left > 0 and place < last:
             v = neighbors[place]
             if not found[v] and parents[v] == i:
                 found[v] = 1

@@ -12,6 +12,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.networkx.backend import backend
+from gpu_pregel.networkx.hand_over import conversion_of
 from gpu_pregel.networkx.rows import weighted_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved to cache")
@@ -91,3 +92,20 @@ def test_weighted_rows_are_kept_by_attribute_and_direction() -> None:
     assert weighted_rows(converted, "b", mixed=True).buckets == 0
     with pytest.raises(NotImplementedError, match="different types"):
         weighted_rows(converted, "b")
+
+
+def test_a_conversion_may_be_kept_while_another_thread_asks() -> None:
+    graph = nx.path_graph(3)
+    nx.is_connected(graph, backend="gpu_pregel")
+    kept = graph.__networkx_cache__["backends"]["gpu_pregel"]
+    conversion = next(iter(kept.values()))
+
+    class Failed:
+        def __getattr__(self, name: str) -> Any:
+            kept["another"] = conversion
+            raise AttributeError(name)
+
+    kept.clear()
+    kept["failed"] = Failed()
+    assert conversion_of(graph) is None
+    assert conversion_of(graph) is conversion

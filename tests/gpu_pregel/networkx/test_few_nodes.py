@@ -12,7 +12,7 @@ from gpu_pregel.networkx import FUNCTIONS, few_nodes
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
 from gpu_pregel.networkx.hand_over import conversion_of
-from gpu_pregel.networkx.reach import _ALL_PAIRS, _CONNECTED, _ENDS_EARLY, _STARTS, LIMITS
+from gpu_pregel.networkx.reach import _ALL_PAIRS, _CONNECTED, _ENDS_EARLY, _FARTHEST, _STARTS, LIMITS
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 
@@ -30,7 +30,7 @@ def test_arguments_are_where_networkx_has_them(name: str, argument: str, positio
 
 
 def test_all_of_these_are_functions_of_ours() -> None:
-    assert FUNCTIONS.keys() >= _ALL_PAIRS | _CONNECTED | _ENDS_EARLY
+    assert FUNCTIONS.keys() >= _ALL_PAIRS | _CONNECTED | _ENDS_EARLY | _FARTHEST
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -83,6 +83,7 @@ def test_a_search_of_one_step_reads_few_nodes_of_a_converted_graph(large: nx.Gra
     nx.is_connected(graph, backend="gpu_pregel")
     assert reads_few_nodes("single_source_shortest_path_length", (graph, 0, 1), {}) == "cutoff is 1"
     assert reads_few_nodes("bfs_edges", (graph, 0), {"depth_limit": 100}) is None
+    assert reads_few_nodes("predecessor", (graph, 5, 0), {}) is None
     # It may be many steps by weights.
     assert reads_few_nodes("single_source_dijkstra", (graph, 0, None, 1), {}) is None
 
@@ -90,17 +91,17 @@ def test_a_search_of_one_step_reads_few_nodes_of_a_converted_graph(large: nx.Gra
 @pytest.mark.parametrize(
     ("name", "args", "kwargs", "reason"),
     [
-        ("single_source_dijkstra", ("a",), {}, "the search from 'a' reaches fewer than 150 of 1,200 nodes"),
-        ("multi_source_dijkstra", (["a", "b", "absent"],), {}, "the search from ['a', 'b', 'absent'] reaches"),
-        ("multi_source_dijkstra", ({"a"},), {}, "the search from {'a'} reaches"),
+        ("single_source_dijkstra", ("a",), {}, "the search from source reaches fewer than 150 of 1,200 nodes"),
+        ("multi_source_dijkstra", (["a", "b", "absent"],), {}, "the search from sources reaches"),
+        ("multi_source_dijkstra", ({"a"},), {}, "the search from sources reaches"),
         ("multi_source_dijkstra", (iter("a"),), {}, None),
-        ("multi_source_dijkstra", ("absent",), {}, "the search from 'absent' reaches"),
+        ("multi_source_dijkstra", ("absent",), {}, "the search from sources reaches"),
         ("descendants", (0,), {}, None),
         ("descendants", (1048,), {}, None),
-        ("descendants", (1049,), {}, "the search from 1049 reaches"),
-        ("ancestors", (148,), {}, "the search from 148 reaches"),
+        ("descendants", (1049,), {}, "the search from source reaches"),
+        ("ancestors", (148,), {}, "the search from source reaches"),
         ("ancestors", (149,), {}, None),
-        ("bfs_edges", (58, True), {}, "the search from 58 reaches"),
+        ("bfs_edges", (58, True), {}, "the search from source reaches"),
         ("bfs_edges", (58,), {}, None),
         ("is_strongly_connected", (), {}, "the search from the first node reaches"),
         ("is_weakly_connected", (), {}, None),
@@ -122,10 +123,18 @@ def test_a_search_that_reaches_few_nodes_does_not_convert(
     assert found is None if reason is None else (found or "").startswith(reason)
 
 
+def test_a_cycle_that_one_node_leaves_is_not_handed_over() -> None:
+    graph = nx.cycle_graph(2_000, create_using=nx.DiGraph)
+    graph.add_edge(1_999, 2_000)
+    # NetworkX searches from all nodes before it finds that the last one reaches no other; it asks first in the second.
+    assert reads_few_nodes("diameter", (graph,), {}) is None
+    assert reads_few_nodes("wiener_index", (graph,), {}) is not None
+
+
 def test_a_search_of_a_converted_graph_is_left_to_networkx_if_it_reaches_very_few_nodes() -> None:
     graph = nx.path_graph(10_000, create_using=nx.DiGraph)
     nx.number_weakly_connected_components(graph, backend="gpu_pregel")
-    reason = "the search from 9937 reaches fewer than 64 of 10,000 nodes"
+    reason = "the search from source reaches fewer than 64 of 10,000 nodes"
     assert reads_few_nodes("descendants", (graph, 9_936), {}) is None
     assert reads_few_nodes("descendants", (graph, 9_937), {}) == reason
 

@@ -67,3 +67,25 @@ def test_weights_of_an_undirected_view_that_differ_by_direction_are_refused() ->
             backend.convert_from_nx(one, edge_attrs={"weight": 1})
     assert nx.is_connected(view, backend="gpu_pregel")
     assert nx.degree_centrality(graph.to_directed(as_view=True), backend="gpu_pregel") == nx.degree_centrality(graph)
+
+
+@pytest.mark.parametrize("k", [6, 300])
+def test_a_view_of_edges_from_one_end_is_left_to_networkx(k: int) -> None:
+    graph = nx.complete_graph(k)
+    graph.add_edge(1, k)
+    one_way = nx.subgraph_view(graph, filter_edge=lambda u, v: not (u == 1 and v == k))
+    with pytest.raises(NotImplementedError, match="one of its ends"):
+        backend.convert_from_nx(one_way)
+    both_ways = nx.subgraph_view(graph, filter_edge=lambda u, v: {u, v} != {1, k})
+    assert nx.number_connected_components(both_ways, backend="gpu_pregel") == 2
+
+
+def test_a_graph_that_refers_to_itself_is_counted_once() -> None:
+    class Own(nx.Graph):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._graph = self
+
+    graph = Own()
+    nx.add_path(graph, range(50))
+    assert "148" in str(backend.should_run("is_connected", (graph,), {}))

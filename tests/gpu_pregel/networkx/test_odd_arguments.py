@@ -155,3 +155,31 @@ def test_arguments_are_bound_as_by_python(name: str, args: tuple[Any, ...], kwar
     bound.apply_defaults()
     ours = _bind(function, (graph, *args), kwargs)
     assert {**ours, "backend": None} == {key: bound.arguments[key] for key in [*ours, "backend"]}
+
+
+@pytest.mark.parametrize("graph", [nx.path_graph(4), nx.empty_graph(0)])
+def test_iterators_are_generators_where_those_of_networkx_are(graph: nx.Graph) -> None:
+    found = nx.connected_components(graph, backend="gpu_pregel")
+    assert inspect.isgenerator(found)
+    next(found, None)
+    found.close()
+    assert list(found) == []
+
+
+def test_a_method_that_is_none_is_refused_as_by_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
+    with pytest.raises((ValueError, TypeError)) as theirs:
+        nx.shortest_path(nx.path_graph(9), 0, 1, "w", ["x"], backend="networkx")
+    with pytest.raises(theirs.type, match=re.escape(str(theirs.value))):
+        nx.shortest_path(nx.path_graph(9), 0, 1, "w", ["x"])
+
+
+def test_a_node_that_cannot_be_shown_may_be_searched_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hidden:
+        def __repr__(self) -> str:
+            raise RuntimeError("it cannot be shown")
+
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
+    graph, node = nx.path_graph(3_000, create_using=nx.DiGraph), Hidden()
+    graph.add_edge(0, node)
+    assert nx.descendants(graph, node) == set()
