@@ -11,9 +11,10 @@ from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
-_NODES_A_CALL, _EDGES_A_CALL, _PATIENCE = 10, 2, 5
+_NODES_A_CALL, _EDGES_A_CALL, _PATIENCE, _FEWEST = 10, 2, 5, 2
 """What pays for a conversion: where NetworkX reads a part of the graph only, one call for so many nodes; otherwise one
-for so many edges a node, and some more. If no more calls follow, they take about a fifth longer by that."""
+for so many edges a node, and some more, of searches the fewest: two, as a function may call another of them. If no more
+calls follow, they take about a fifth longer by that."""
 
 _seconds_handed_over = 0.0
 
@@ -51,7 +52,7 @@ def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:
     if name not in SEARCHES:
         return _PATIENCE + edges
     # With an isolated node, NetworkX looks in vain for it along all edges.
-    return 1.0 if not graph.is_directed() and _notes(graph).get("isolated") else 1.0 + edges
+    return _FEWEST if not graph.is_directed() and _notes(graph).get("isolated") else _FEWEST + edges
 
 
 def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
