@@ -122,7 +122,7 @@ def _bind(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     Raises
     ------
     TypeError
-        The function has not these parameters.
+        The function does not have these parameters.
     """
     positional, defaults, names = _parameters(function)
     values = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}

@@ -89,7 +89,7 @@ def _check_class(kind: type) -> None:
 def _read_topology(graph: networkx.Graph) -> Topology:
     """Read the nodes and edges; NetworkX's results differ where it compares a node with itself and finds it unequal."""
     topology = Topology.from_networkx(graph)
-    if hasattr(graph, "_graph") and not _is_symmetric(topology):
+    if hasattr(graph, "_graph") and not topology.directed and not _is_symmetric(topology):
         raise NotImplementedError("the view shows an edge from one of its ends only")
     try:
         unequal = any(map(ne, topology.nodes, topology.nodes))
@@ -104,7 +104,7 @@ def _is_symmetric(topology: Topology) -> bool:
     """Return whether the edges of an undirected graph are stored from both ends: a filter may tell their directions."""
     sources, targets = topology.sources.astype(np.int64), topology.neighbors.astype(np.int64)
     n = topology.n
-    return topology.directed or np.array_equal(np.sort(sources * n + targets), np.sort(targets * n + sources))
+    return np.array_equal(np.sort(sources * n + targets), np.sort(targets * n + sources))
 
 
 def _joins_directions(graph: Any) -> bool:

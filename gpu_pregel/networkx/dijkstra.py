@@ -34,7 +34,6 @@ class Dijkstra:
         self._order = np.empty(n, np.uint32)
         self.order, self._stopped = self._order[:0], False
         """The vertices that the last search has settled, and whether it has found others, too."""
-        self._buckets = edges.buckets
         self._reserve(1)
 
     def _reserve(self, sources: int) -> None:
@@ -63,8 +62,8 @@ class Dijkstra:
         edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
         numbers = np.array(sources, np.int64)
         call = (*edges, self._cutoff, target, numbers)
-        if self._buckets:
-            rings, filled = np.empty((2, self._buckets), np.int64), np.empty(self._buckets // WORD_BITS, np.uint64)
+        if buckets := self._edges.buckets:
+            rings, filled = np.empty((2, buckets), np.int64), np.empty(buckets // WORD_BITS, np.uint64)
             count = bucket_dijkstra(*call, rings, filled, *self._heap[1:], *arrays)
         else:
             count = dijkstra(*call, *self._heap, *arrays)

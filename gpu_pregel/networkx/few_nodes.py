@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sized
 from typing import Any
 
-from gpu_pregel.networkx.reach import LIMITS, reads_a_part
+from gpu_pregel.networkx.reach import argument, reads_a_part
 from gpu_pregel.networkx.sizes import NEVER
 
 _CONVERTS = 10
@@ -48,40 +48,30 @@ def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     """Return the function whose size decides: that of a search between two nodes is not that of one from a node."""
     if name not in ("shortest_path", "shortest_path_length"):
         return name
-    source, target, weight = (
-        _argument(one, i, args, kwargs) for i, one in enumerate(("source", "target", "weight"), 1)
-    )
+    source, target, weight = (argument(one, i, args, kwargs) for i, one in enumerate(("source", "target", "weight"), 1))
     if source is None or target is None:
         return name
     if weight is None:
         return "bidirectional_shortest_path"
-    return "bidirectional_dijkstra" if _argument("method", 4, args, kwargs) in (None, "dijkstra") else name
+    return "bidirectional_dijkstra" if argument("method", 4, args, kwargs) in (None, "dijkstra") else name
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
     """Return why NetworkX is expected to be faster at this call, as it reads a few rows, or None."""
-    graph = _argument("G", 0, args, kwargs)
+    graph = argument("G", 0, args, kwargs)
     if not hasattr(graph, "_adj"):
         return None
     if (reason := reads_a_part(name, args, kwargs, is_converted=is_converted)) is not None:
         return reason
-    for limit, position in LIMITS.get(name, ()):
-        steps = _argument(limit, position, args, kwargs)
-        if limit != "target" and isinstance(steps, int) and steps <= 1 and "dijkstra" not in name:
-            return f"{limit} is {steps}"
     if name not in _CHOSEN:
         return None
-    argument, position, share = _CHOSEN[name]
-    chosen = _argument(argument, position, args, kwargs)
+    nodes, position, share = _CHOSEN[name]
+    chosen = argument(nodes, position, args, kwargs)
     if chosen is None:
         return None
     count = _count(graph, chosen)
     few = max(_ALWAYS_FEW, len(graph) // (share if is_converted else min(share, _CONVERTS)))
-    return f"{argument} has {count:,} of {len(graph):,} nodes" if count <= few else None
-
-
-def _argument(name: str, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return args[position] if len(args) > position else kwargs.get(name)
+    return f"{nodes} has {count:,} of {len(graph):,} nodes" if count <= few else None
 
 
 def _count(graph: Any, chosen: Any) -> float:

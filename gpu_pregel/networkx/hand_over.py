@@ -28,13 +28,7 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     if not hasattr(graph, "_adj"):
         return None
     name = measured_as(name, args, kwargs)
-    size, least = len(graph) + _edges(graph), min(pair[0] for pair in SIZES[name][:3]) if name in SIZES else 0
-    if size < least < NEVER:
-        # At once: NetworkX's functions call others for each node of a small graph.
-        return f"the graph's size of {size:,} is below {least:,}"
-    if reason := reads_few_nodes(name, args, kwargs, is_converted=True):
-        return reason
-    reason = _too_small(name, graph, is_converted=True)
+    reason = _too_small(name, graph, is_converted=True) or reads_few_nodes(name, args, kwargs, is_converted=True)
     if reason is None and conversion_of(graph) is None:
         reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
         reason = reads_few or _too_small(name, graph, is_converted=False)

@@ -21,7 +21,7 @@ _ENDS_EARLY = frozenset(
 )
 """NetworkX ends these as soon as it knows the answer, and reads bfs_layers and edge_dfs as far as a caller asks."""
 
-LIMITS: dict[str, tuple[tuple[str, int], ...]] = {
+_LIMITS: dict[str, tuple[tuple[str, int], ...]] = {
     "bfs_edges": (("depth_limit", 3),),
     "bfs_predecessors": (("depth_limit", 2),),
     "bfs_successors": (("depth_limit", 2),),
@@ -110,21 +110,28 @@ SEARCHES = (
 """NetworkX ends these once all nodes have been found, after few edges of a dense graph."""
 
 
+def argument(name: str, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return an argument of a call; None if it is not given."""
+    return args[position] if len(args) > position else kwargs.get(name)
+
+
 def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
     """Return why a call reads a small part of its graph, or None.
 
     To find out, a search goes as far as a small share of the nodes, as NetworkX's search would do, too.
     """
     unconverted = "" if is_converted else ", and the graph is not converted"
-    if not is_converted:
-        if name in _ENDS_EARLY:
-            return f"NetworkX's function may end early{unconverted}"
-        for argument, position in LIMITS.get(name, ()):
-            if _argument(argument, position, args, kwargs) is not None:
-                return f"{argument} is given{unconverted}"
-    graph = _argument("G", 0, args, kwargs)
+    if name in _ENDS_EARLY and not is_converted:
+        return f"NetworkX's function may end early{unconverted}"
+    for limit, position in _LIMITS.get(name, ()):
+        steps = argument(limit, position, args, kwargs)
+        if steps is not None and not is_converted:
+            return f"{limit} is given{unconverted}"
+        if limit != "target" and isinstance(steps, int) and steps <= 1 and "dijkstra" not in name:
+            return f"{limit} is {steps}"
+    graph = argument("G", 0, args, kwargs)
     if name in _STARTS:
-        start = _argument(_STARTS[name], 1, args, kwargs)
+        start = argument(_STARTS[name], 1, args, kwargs)
         starts = _nodes(graph, start, is_several=_STARTS[name] == "sources")
         described = f"the search from {_STARTS[name]}"
     elif name in _CONNECTED | _ALL_PAIRS | _FARTHEST:
@@ -132,10 +139,10 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
         described = "the search from the first node"
     else:
         return None
-    limit = len(graph) if name in _ALL_PAIRS | _FARTHEST else len(graph) // _SHARE
-    limit = min(limit, _FEW) if is_converted else limit
-    if starts and any(_reaches_fewer(rows, starts, limit) for rows in _rows(name, graph, args, kwargs)):
-        return f"{described} reaches fewer than {limit:,} of {len(graph):,} nodes{unconverted}"
+    share = len(graph) if name in _ALL_PAIRS | _FARTHEST else len(graph) // _SHARE
+    few = min(share, _FEW) if is_converted else share
+    if starts and any(_reaches_fewer(rows, starts, few) for rows in _rows(name, graph, args, kwargs)):
+        return f"{described} reaches fewer than {few:,} of {len(graph):,} nodes{unconverted}"
     return None
 
 
@@ -147,7 +154,7 @@ def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return [(graph._succ, graph._pred)]
     if name in _CONNECTED | _ALL_PAIRS:
         return [(graph._succ,), (graph._pred,)]
-    backwards = name in _BACKWARDS or (name in ("bfs_edges", "bfs_tree") and _argument("reverse", 2, args, kwargs))
+    backwards = name in _BACKWARDS or (name in ("bfs_edges", "bfs_tree") and argument("reverse", 2, args, kwargs))
     return [(graph._pred if backwards else graph._succ,)]
 
 
@@ -172,7 +179,3 @@ def _reaches_fewer(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], l
                     found.add(other)
                     waiting.append(other)
     return len(found) < limit
-
-
-def _argument(name: str, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return args[position] if len(args) > position else kwargs.get(name)

@@ -12,7 +12,7 @@ from gpu_pregel.networkx import FUNCTIONS, few_nodes
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
 from gpu_pregel.networkx.hand_over import conversion_of
-from gpu_pregel.networkx.reach import _ALL_PAIRS, _CONNECTED, _ENDS_EARLY, _FARTHEST, _STARTS, LIMITS
+from gpu_pregel.networkx.reach import _ALL_PAIRS, _CONNECTED, _ENDS_EARLY, _FARTHEST, _LIMITS, _STARTS
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 
@@ -20,7 +20,7 @@ from gpu_pregel.networkx.sizes import NEVER, SIZES
     ("name", "argument", "position"),
     [
         *((name, *place[:2]) for name, place in _CHOSEN.items()),
-        *((name, *place) for name, places in LIMITS.items() for place in places),
+        *((name, *place) for name, places in _LIMITS.items() for place in places),
         *((name, argument, 1) for name, argument in _STARTS.items()),
     ],
 )
