@@ -8,7 +8,6 @@ from functools import cache
 from types import GeneratorType
 from typing import Any
 
-from gpu_pregel.networkx.function import Function
 from gpu_pregel.networkx.hand_over import hands_over
 from gpu_pregel.networkx.registry import FUNCTIONS
 
@@ -39,14 +38,14 @@ class Backend:
         function = FUNCTIONS.get(name)
         if function is None:
             return f"gpu_pregel does not implement {name}"
+        first = _first_parameter(name)
         # NetworkX converts its own graphs only, and passes any other object as it is.
-        graph = args[0] if args else kwargs.get(_first_parameter(function))
-        if _first_parameter(function) in _GRAPHS and not hasattr(graph, "__networkx_cache__"):
+        if first in _GRAPHS and not hasattr(args[0] if args else kwargs.get(first), "__networkx_cache__"):
             return "the first argument is no graph of NetworkX"
         if not function.conditions:
             return True
         try:
-            values = _bind(function, args, kwargs)
+            values = _bind(name, args, kwargs)
         except TypeError as error:
             return str(error)
         for condition in function.conditions:
@@ -61,7 +60,7 @@ class Backend:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name in FUNCTIONS:
-            return _load_when_called(FUNCTIONS[name])
+            return _load_when_called(name)
         raise AttributeError(f"gpu_pregel does not implement {name!r}")
 
     def __dir__(self) -> list[str]:
@@ -69,8 +68,9 @@ class Backend:
 
 
 @cache
-def _load_when_called(function: Function) -> Callable[..., Any]:
+def _load_when_called(name: str) -> Callable[..., Any]:
     """Return a function that imports its module, and with it Numba, when it is called; NetworkX only asks for it."""
+    function = FUNCTIONS[name]
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -112,11 +112,11 @@ def _failing(error: Exception) -> Iterator[Any]:
 
 
 @cache
-def _first_parameter(function: Function) -> str:
-    return next(iter(_signature(function).parameters))
+def _first_parameter(name: str) -> str:
+    return next(iter(_signature(name).parameters))
 
 
-def _bind(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call by name, in a fraction of the time that ``inspect`` takes.
 
     Raises
@@ -124,7 +124,7 @@ def _bind(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     TypeError
         The function does not have these parameters.
     """
-    positional, defaults, names = _parameters(function)
+    positional, defaults, names = _parameters(name)
     values = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
     if (
         values.keys() == names
@@ -132,15 +132,15 @@ def _bind(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         and (not kwargs or kwargs.keys().isdisjoint(positional[: len(args)]))
     ):
         return values
-    bound = _signature(function).bind(*args, **kwargs)
+    bound = _signature(name).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.arguments
 
 
 @cache
-def _parameters(function: Function) -> tuple[tuple[str, ...], dict[str, Any], frozenset[str]]:
+def _parameters(name: str) -> tuple[tuple[str, ...], dict[str, Any], frozenset[str]]:
     """Return the parameters that may be positional, the defaults, and the names of all parameters."""
-    found = _signature(function).parameters.values()
+    found = _signature(name).parameters.values()
     # NetworkX takes these two for itself.
     named = [one for one in found if one.name not in ("backend", "backend_kwargs")]
     positional = tuple(one.name for one in named if one.kind is one.POSITIONAL_OR_KEYWORD)
@@ -149,8 +149,8 @@ def _parameters(function: Function) -> tuple[tuple[str, ...], dict[str, Any], fr
 
 
 @cache
-def _signature(function: Function) -> inspect.Signature:
-    return inspect.signature(function.original())
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(FUNCTIONS[name].original())
 
 
 backend = Backend()

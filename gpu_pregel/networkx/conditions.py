@@ -30,9 +30,11 @@ def numbers(*arguments: str) -> Condition:
     """Require that each of these arguments is a number and not NaN, or None."""
 
     def reason(values: Mapping[str, Any]) -> str | None:
-        given = ((name, values[name]) for name in arguments if values[name] is not None)
-        others = (name for name, value in given if not isinstance(value, Real) or value != value)
-        return next((f"{name} is not a number" for name in others), None)
+        for name in arguments:
+            value = values[name]
+            if value is not None and (not isinstance(value, Real) or value != value):
+                return f"{name} is not a number"
+        return None
 
     return reason
 
@@ -41,8 +43,10 @@ def integers(*arguments: str) -> Condition:
     """Require that each of these arguments is an integer, or None."""
 
     def reason(values: Mapping[str, Any]) -> str | None:
-        others = (name for name in arguments if values[name] is not None and not isinstance(values[name], Integral))
-        return next((f"{name} is not an integer" for name in others), None)
+        for name in arguments:
+            if values[name] is not None and not isinstance(values[name], Integral):
+                return f"{name} is not an integer"
+        return None
 
     return reason
 
@@ -98,7 +102,10 @@ def unset(*arguments: str) -> Condition:
     """Require that each of these arguments is None."""
 
     def reason(values: Mapping[str, Any]) -> str | None:
-        return next((f"{name} is given" for name in arguments if values[name] is not None), None)
+        for name in arguments:
+            if values[name] is not None:
+                return f"{name} is given"
+        return None
 
     return reason
 
@@ -163,7 +170,10 @@ def false(*arguments: str) -> Condition:
     """Require that each of these arguments is False."""
 
     def reason(values: Mapping[str, Any]) -> str | None:
-        return next((f"{name} is set" for name in arguments if values[name]), None)
+        for name in arguments:
+            if values[name]:
+                return f"{name} is set"
+        return None
 
     return reason
 

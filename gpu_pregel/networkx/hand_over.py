@@ -7,8 +7,11 @@ from typing import Any
 
 from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
 from gpu_pregel.networkx.reach import SEARCHES
+from gpu_pregel.networkx.registry import FUNCTIONS
 from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
+_DISPATCHER = "networkx.utils.backends"
+"""The module of NetworkX that asks."""
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
 _NODES_A_CALL, _EDGES_A_CALL, _PATIENCE, _FEWEST = 10, 2, 5, 2
@@ -27,6 +30,8 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     graph: Any = args[0] if args else kwargs.get("G", kwargs.get("B"))
     if not hasattr(graph, "_adj"):
         return None
+    if _is_called_by_networkx():
+        return "it is called by a function that is left to NetworkX"
     name = measured_as(name, args, kwargs)
     reason = _too_small(name, graph, is_converted=True) or reads_few_nodes(name, args, kwargs, is_converted=True)
     if reason is None and conversion_of(graph) is None:
@@ -35,6 +40,26 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
         if reason and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None)):
             reason = None
     return reason or _too_early(name, graph)
+
+
+def _is_called_by_networkx() -> bool:
+    """Return whether a function of NetworkX makes this call that this backend has, but has not been given.
+
+    As it is faster there, so are those that it calls, and asking for each would take longer than many of them.
+    """
+    frame = sys._getframe(1)
+    is_dispatched = False
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module == _DISPATCHER:
+            is_dispatched = True
+        elif is_dispatched:
+            if not module.startswith("networkx.") or ".tests" in module:
+                return False
+            if frame.f_code.co_name in FUNCTIONS:
+                return True
+        frame = frame.f_back
+    return False
 
 
 def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:

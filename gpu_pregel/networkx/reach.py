@@ -15,8 +15,8 @@ _SHARE, _FEW = 8, 64
 _ENDS_EARLY = frozenset(
     {
         *("bidirectional_dijkstra", "bidirectional_shortest_path", "dijkstra_path", "dijkstra_path_length"),
-        *("bfs_layers", "color", "edge_bfs", "edge_dfs", "efficiency", "find_cycle", "has_path", "is_bipartite"),
-        *("is_maximal_matching", "lowest_common_ancestor"),
+        *("bfs_layers", "color", "edge_bfs", "edge_dfs", "efficiency", "find_cycle", "has_path", "is_biconnected"),
+        *("is_bipartite", "is_maximal_matching", "lowest_common_ancestor"),
     }
 )
 """NetworkX ends these as soon as it knows the answer, and reads bfs_layers and edge_dfs as far as a caller asks."""
@@ -67,6 +67,7 @@ _STARTS: dict[str, str] = {
     "dijkstra_predecessor_and_distance": "source",
     "dominance_frontiers": "start",
     "generic_bfs_edges": "source",
+    "group_closeness_centrality": "S",
     "immediate_dominators": "start",
     "local_reaching_centrality": "v",
     "multi_source_dijkstra": "sources",
@@ -87,8 +88,11 @@ _STARTS: dict[str, str] = {
     "single_source_shortest_path_length": "source",
     "single_target_shortest_path": "target",
     "single_target_shortest_path_length": "target",
+    "voronoi_cells": "center_nodes",
 }
 """The second argument of searches from one node or several."""
+_SEVERAL = frozenset({"S", "center_nodes", "sources"})
+"""Those that may be several nodes."""
 _BACKWARDS = frozenset({"ancestors", "single_target_shortest_path", "single_target_shortest_path_length"})
 """Those along in-edges."""
 
@@ -97,8 +101,11 @@ _ALL_PAIRS = frozenset(
     {"average_shortest_path_length", "gutman_index", "hyper_wiener_index", "schultz_index", "wiener_index"}
 )
 _FARTHEST = frozenset({"barycenter", "center", "diameter", "periphery", "radius"})
+_OTHERS = frozenset({"is_biconnected", "is_semiconnected"})
 """These end as soon as a search from the first node does not reach all others. Those of the second set search from each
-node then; those of the last one do so at once, until one does not reach all."""
+node then; those of the third one do so at once, until one does not reach all."""
+_WEAKLY = frozenset({"is_semiconnected", "is_weakly_connected"})
+"""Those along edges of both directions."""
 SEARCHES = (
     _STARTS.keys()
     | _CONNECTED
@@ -132,14 +139,14 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
     graph = argument("G", 0, args, kwargs)
     if name in _STARTS:
         start = argument(_STARTS[name], 1, args, kwargs)
-        starts = _nodes(graph, start, is_several=_STARTS[name] == "sources")
+        starts = _nodes(graph, start, is_several=_STARTS[name] in _SEVERAL)
         described = f"the search from {_STARTS[name]}"
-    elif name in _CONNECTED | _ALL_PAIRS | _FARTHEST:
+    elif name in _CONNECTED | _ALL_PAIRS | _FARTHEST | _OTHERS:
         starts = list(islice(graph, 1))
         described = "the search from the first node"
     else:
         return None
-    share = len(graph) if name in _ALL_PAIRS | _FARTHEST else len(graph) // _SHARE
+    share = len(graph) // _SHARE
     few = min(share, _FEW) if is_converted else share
     if starts and any(_reaches_fewer(rows, starts, few) for rows in _rows(name, graph, args, kwargs)):
         return f"{described} reaches fewer than {few:,} of {len(graph):,} nodes{unconverted}"
@@ -150,7 +157,7 @@ def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """Return the neighbours of each node as the search follows them, or as several searches do."""
     if not graph.is_directed():
         return [(graph._adj,)]
-    if name == "is_weakly_connected":
+    if name in _WEAKLY:
         return [(graph._succ, graph._pred)]
     if name in _CONNECTED | _ALL_PAIRS:
         return [(graph._succ,), (graph._pred,)]

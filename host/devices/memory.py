@@ -9,6 +9,8 @@ from gpu_pregel.errors import NotEnoughMemoryError
 
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _OWN_CONTROL_GROUP = Path("/proc/self/cgroup")
+_LITTLE = 1 << 20
+"""So many bytes are there: to look takes longer than building a small graph."""
 
 
 def available_memory() -> int | None:
@@ -72,7 +74,9 @@ def format_bytes(size: float) -> str:
 
 
 def require_memory(needed: int, purpose: str) -> None:
-    """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
+    """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available, and more than 1 MiB."""
+    if needed <= _LITTLE:
+        return
     available = available_memory()
     if available is not None and needed > available:
         raise NotEnoughMemoryError(

@@ -28,6 +28,8 @@ _LOCAL_BITS = 16
 _VERTEX_CHUNK = 1 << 14
 _EDGES_PER_PART = 1 << 22
 """Edges of the input that one task distributes; the delay of Ctrl-C and the step of a progress bar."""
+_EDGES_PER_THREAD = 1 << 15
+"""Fewer are dealt and sorted by one thread in less time than a second one takes to be woken."""
 _SORTING_BYTES = 16
 """Bytes per edge of a bucket during sorting; with weights, 8 more and the weight."""
 
@@ -93,6 +95,7 @@ def build_csr(
     if n == 0 or len(src) == 0:
         empty = None if weight is None else np.empty(0, weight.dtype)
         return CSR(np.zeros(n + 1, INDPTR_DTYPE), np.empty(0, INDEX_DTYPE), empty)
+    threads = min(threads, max(1, stored // _EDGES_PER_THREAD))
     edges = (read_only(src), read_only(dst), None if weight is None else read_only(weight))
     shift = _bucket_shift(n, stored)
     buckets = _deal_to_buckets(edges, n, shift, (symmetric, not drop_self_loops), threads, tick)

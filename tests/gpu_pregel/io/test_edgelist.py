@@ -244,6 +244,7 @@ def test_damaged_compression(suffix: str, damage: str, write_file: WriteFile, as
 
 def test_too_little_memory(write_file: WriteFile, small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("gpu_pregel.host.devices.memory._LITTLE", 0)
     path = write_file("a.txt", "".join(f"{u} {u + 1}\n" for u in range(1000)))
     with pytest.raises(NotEnoughMemoryError, match=re.escape(str(path))):
         gp.read_graph(path)

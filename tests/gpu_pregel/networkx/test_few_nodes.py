@@ -8,11 +8,12 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from gpu_pregel.networkx import FUNCTIONS, few_nodes
+import gpu_pregel.networkx.backend as backend_module
+from gpu_pregel.networkx import FUNCTIONS, few_nodes, hand_over
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
 from gpu_pregel.networkx.hand_over import conversion_of
-from gpu_pregel.networkx.reach import _ALL_PAIRS, _CONNECTED, _ENDS_EARLY, _FARTHEST, _LIMITS, _STARTS
+from gpu_pregel.networkx.reach import _ALL_PAIRS, _CONNECTED, _ENDS_EARLY, _FARTHEST, _LIMITS, _OTHERS, _STARTS
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 
@@ -30,7 +31,7 @@ def test_arguments_are_where_networkx_has_them(name: str, argument: str, positio
 
 
 def test_all_of_these_are_functions_of_ours() -> None:
-    assert FUNCTIONS.keys() >= _ALL_PAIRS | _CONNECTED | _ENDS_EARLY | _FARTHEST
+    assert FUNCTIONS.keys() >= _ALL_PAIRS | _CONNECTED | _ENDS_EARLY | _FARTHEST | _OTHERS
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -105,7 +106,11 @@ def test_a_search_of_one_step_reads_few_nodes_of_a_converted_graph(large: nx.Gra
         ("bfs_edges", (58,), {}, None),
         ("is_strongly_connected", (), {}, "the search from the first node reaches"),
         ("is_weakly_connected", (), {}, None),
-        ("wiener_index", (), {}, "the search from the first node reaches fewer than 1,200 of 1,200 nodes"),
+        ("wiener_index", (), {}, "the search from the first node reaches fewer than 150 of 1,200 nodes"),
+        ("is_semiconnected", (), {}, None),
+        ("voronoi_cells", (["a", "b"],), {}, "the search from center_nodes reaches"),
+        ("voronoi_cells", (["a", 0],), {}, None),
+        ("group_closeness_centrality", (["a"],), {}, "the search from S reaches"),
         ("dfs_edges", (), {}, None),
         ("dfs_edges", ("absent",), {}, None),
         ("dfs_edges", ([],), {}, None),
@@ -116,7 +121,7 @@ def test_a_search_that_reaches_few_nodes_does_not_convert(
 ) -> None:
     graph = nx.DiGraph(["ab"])
     nx.add_path(graph, range(1198))
-    if name == "is_weakly_connected":
+    if name in ("is_semiconnected", "is_weakly_connected"):
         # The node that is the first reaches few others, but many reach it.
         graph.add_edge(600, "b")
     found = reads_few_nodes(name, (graph, *args), kwargs)
@@ -126,9 +131,8 @@ def test_a_search_that_reaches_few_nodes_does_not_convert(
 def test_a_cycle_that_one_node_leaves_is_not_handed_over() -> None:
     graph = nx.cycle_graph(2_000, create_using=nx.DiGraph)
     graph.add_edge(1_999, 2_000)
-    # NetworkX searches from all nodes before it finds that the last one reaches no other; it asks first in the second.
+    # NetworkX searches from all nodes before it finds that the last one reaches no other.
     assert reads_few_nodes("diameter", (graph,), {}) is None
-    assert reads_few_nodes("wiener_index", (graph,), {}) is not None
 
 
 def test_a_search_of_a_converted_graph_is_left_to_networkx_if_it_reaches_very_few_nodes() -> None:
@@ -231,3 +235,33 @@ def test_graphs_of_each_density_have_their_own_sizes(
     assert backend.should_run("is_tree", (), {"backend_option": 1, "G": graph}) == reason
     nx.is_connected(graph, backend="gpu_pregel")
     assert backend.should_run("is_tree", (graph,), {}) is True
+
+
+def test_what_a_function_of_networkx_calls_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
+    asked = []
+    hands_over = hand_over.hands_over
+
+    def record(name: str, *call: Any) -> str | None:
+        asked.append((name, reason := hands_over(name, *call)))
+        return reason
+
+    monkeypatch.setattr(backend_module, "hands_over", record)
+    small = nx.path_graph(5)
+    assert nx.diameter(small) == 4
+    (first, _), *others = asked
+    assert first == "diameter"
+    assert {reason for _, reason in others} == {"it is called by a function that is left to NetworkX"}
+    # A function that this backend does not have is nothing to it; nor is a user's that has the name of one.
+    asked.clear()
+    monkeypatch.setitem(SIZES, "edge_betweenness_centrality", ((1, 1), (1, 1), (1, 1), 1))
+    next(nx.community.girvan_newman(nx.cycle_graph(60)))
+    assert ("edge_betweenness_centrality", None) in asked
+    monkeypatch.setitem(SIZES, "is_tree", ((1, 1), (1, 1), (1, 1), 1))
+
+    def diameter(graph: nx.Graph) -> bool:
+        return nx.is_tree(graph)
+
+    asked.clear()
+    assert diameter(small)
+    assert asked[0] == ("is_tree", None)

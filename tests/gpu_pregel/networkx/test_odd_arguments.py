@@ -144,16 +144,16 @@ def test_an_iterator_fails_when_that_of_networkx_does(function: Any, args: tuple
     ],
 )
 def test_arguments_are_bound_as_by_python(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    function, graph = FUNCTIONS[name], nx.path_graph(3)
-    signature = inspect.signature(function.original())
+    graph = nx.path_graph(3)
+    signature = inspect.signature(FUNCTIONS[name].original())
     try:
         bound = signature.bind(graph, *args, **kwargs)
     except TypeError as error:
         with pytest.raises(TypeError, match=re.escape(str(error))):
-            _bind(function, (graph, *args), kwargs)
+            _bind(name, (graph, *args), kwargs)
         return
     bound.apply_defaults()
-    ours = _bind(function, (graph, *args), kwargs)
+    ours = _bind(name, (graph, *args), kwargs)
     assert {**ours, "backend": None} == {key: bound.arguments[key] for key in [*ours, "backend"]}
 
 

@@ -34,13 +34,24 @@ def test_available_memory_of_this_machine() -> None:
 
 
 def test_the_minimum_of_machine_and_control_group_applies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_machine_memory", lambda: 100)
-    monkeypatch.setattr(memory, "_control_group_memory", lambda: 40)
-    assert available_memory() == 40
-    with pytest.raises(NotEnoughMemoryError, match="work needs 41 bytes of memory, but only 40 bytes are available"):
-        require_memory(41, "work")
+    monkeypatch.setattr(memory, "_machine_memory", lambda: 100 << 20)
+    monkeypatch.setattr(memory, "_control_group_memory", lambda: 40 << 20)
+    assert available_memory() == 40 << 20
+    require_memory(40 << 20, "work")
+    with pytest.raises(NotEnoughMemoryError, match=r"work needs 41\.0 MiB of memory, but only 40\.0 MiB are available"):
+        require_memory(41 << 20, "work")
     monkeypatch.setattr(memory, "_control_group_memory", lambda: None)
-    assert available_memory() == 100
+    assert available_memory() == 100 << 20
+
+
+def test_a_mebibyte_is_there_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    monkeypatch.setattr(memory, "available_memory", lambda: looks.append(0) or 10)
+    require_memory(1 << 20, "work")
+    assert not looks
+    with pytest.raises(NotEnoughMemoryError):
+        require_memory((1 << 20) + 1, "work")
+    assert looks
 
 
 def test_the_page_cache_of_a_control_group_counts_as_available(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

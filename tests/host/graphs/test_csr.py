@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,14 @@ from gpu_pregel.host.devices import memory
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR, build_csr, check_csr, sources, transpose
 from tests.graphs import arrays, edge_lists
+
+
+@pytest.fixture(autouse=True, scope="module")
+def threads_for_few_edges() -> Iterator[None]:
+    """Let small graphs be built by several threads, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host_csr, "_EDGES_PER_THREAD", 1)
+        yield
 
 
 def expected_rows(
@@ -132,6 +141,25 @@ def test_the_bucket_of_a_hub_is_included_in_the_memory_check(monkeypatch: pytest
     build_csr(leaves[:1000], hub[:1000], None, edges, symmetric=False, threads=1)
     with pytest.raises(NotEnoughMemoryError, match=r"needs 30\.0 MiB of memory, but only 14\.0 MiB are available"):
         build_csr(hub, leaves, None, edges, symmetric=False, threads=1)
+
+
+def test_one_thread_builds_a_small_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    parallel = host_csr.parallel
+
+    def record(*arguments: Any, threads: int, **options: Any) -> None:
+        counts.append((arguments[1], threads))
+        parallel(*arguments, threads=threads, **options)
+
+    monkeypatch.setattr(host_csr, "parallel", record)
+    monkeypatch.setattr(host_csr, "_EDGES_PER_THREAD", 100)
+    ends = np.arange(100, dtype=np.uint32)
+    build_csr(ends, ends[::-1].copy(), None, 100, symmetric=False, threads=3)
+    # One part and one bucket: no thread is woken.
+    assert counts == [(1, 1)] * 3
+    counts.clear()
+    build_csr(ends, ends[::-1].copy(), None, 100, symmetric=True, threads=3)
+    assert counts == [(2, 2), (2, 2), (1, 2)]
 
 
 @given(edge_lists())
