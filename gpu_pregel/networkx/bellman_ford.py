@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from gpu_pregel.kernels.networkx.bellman_ford_cpu import COUNT, FULL, NO_CYCLE, bellman_ford, copy_lists
-from gpu_pregel.networkx.garbage import collector_paused
+from gpu_pregel.kernels.networkx.bellman_ford_cpu import COUNT, FULL, NO_CYCLE, bellman_ford, copy_lists, place_parents
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.hop_searches import tree_paths
+from gpu_pregel.networkx.hop_searches import node_lists, paths_by_place
 from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors
 from gpu_pregel.networkx.rows import WeightedRows
 
@@ -20,27 +18,38 @@ Array = np.ndarray[Any, Any]
 
 
 class BellmanFord:
-    """A search from one or several vertices; ``cycle`` is a vertex near a negative cycle, or NO_CYCLE."""
+    """Searches on one graph, which reuse their arrays; the latest one's results are read from them.
 
-    def __init__(self, edges: WeightedRows, sources: Sequence[int], *, heuristic: bool = True) -> None:
-        self._edges = edges
-        self._sources = np.array(sources, np.int64)
-        capacity = len(edges.neighbors) + len(sources)
-        while not self._run(capacity, heuristic):
-            capacity *= 2
+    ``cycle`` is a vertex near a negative cycle, or NO_CYCLE.
+    """
 
-    def _run(self, capacity: int, heuristic: bool) -> bool:
-        """Search; return whether there were enough entries for predecessors."""
-        n = len(self._edges.indptr) - 1
-        self.distances, order = np.full(n, np.inf), np.empty(n, np.uint32)
-        self._heads, tails = np.full(n, -1), np.empty(n, np.int64)
+    def __init__(self, edges: WeightedRows, *, heuristic: bool = True) -> None:
+        n = len(edges.indptr) - 1
+        self._edges, self._heuristic = edges, heuristic
+        self.distances, self._order = np.full(n, np.inf), np.empty(n, np.uint32)
+        self._heads, self._tails = np.full(n, -1), np.empty(n, np.int64)
+        self._places = np.empty(n, np.int64)
+        # The queue, and what is known of the vertices in it.
+        queue, queued, times = np.empty(n + 1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int64)
+        self._scratch = (queue, queued, times, np.full(n, -1), np.full((n, 2), -1), np.zeros(3, np.int64))
+        self._reserve(len(edges.neighbors))
+
+    def _reserve(self, capacity: int) -> None:
+        """Make room for so many predecessors."""
         self._vertices, self._links = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-        state = np.array([0, -1, 0])
+
+    def run(self, sources: Sequence[int]) -> None:
+        """Search from one or several vertices."""
+        self._sources = np.array(sources, np.int64)
         edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
-        lists = (self._heads, tails, self._vertices, self._links)
-        self.cycle = int(bellman_ford(*edges, heuristic, self._sources, self.distances, order, *lists, state))
-        self.order = order[: state[COUNT]]
-        return self.cycle != FULL
+        found = (self.distances, self._order, self._heads, self._tails)
+        while True:
+            lists = (self._vertices, self._links)
+            self.cycle = int(bellman_ford(*edges, self._heuristic, self._sources, *found, *lists, *self._scratch))
+            if self.cycle != FULL:
+                break
+            self._reserve(2 * len(self._vertices) + 1)
+        self.order = self._order[: self._scratch[-1][COUNT]]
 
     def check(self) -> None:
         """Raise NetworkX's error if there is a negative cycle."""
@@ -63,40 +72,33 @@ class BellmanFord:
         """Return all predecessors of each node on shortest paths."""
         starts, members = np.empty(len(self.order) + 1, np.int64), np.empty(len(self._vertices), np.uint32)
         copy_lists(self.order, self._heads, self._vertices, self._links, starts, members)
-        nodes, bounds = graph.nodes_at(members[: starts[-1]]), starts.tolist()
-        with collector_paused():
-            lists = [nodes[begin:end] for begin, end in pairwise(bounds)]
-            return dict(zip(graph.nodes_at(self.order), lists, strict=True))
-
-    def _parents(self) -> Array:
-        """Return the first predecessor of each vertex; a source or a vertex that is not found is its own."""
-        parents = np.arange(len(self._heads))
-        found = self._heads >= 0
-        found[self._sources] = False
-        parents[found] = self._vertices[self._heads[found]]
-        return parents
+        return node_lists(graph, self.order, starts, members)
 
     def paths(self, graph: BackendGraph) -> dict[Any, list[Any]]:
         """Return a path to each node from the only source."""
-        parents = self._parents()
+        order, roots, parents = self.order, len(self._sources), np.empty(len(self.order), np.int64)
+        if place_parents(order, roots, self._heads, self._vertices, self._places, parents):
+            return paths_by_place(graph.nodes_at(order), parents[roots:].tolist(), roots)
         # A vertex may have been found before its parent: go by the number of edges.
         depths, above = (parents != np.arange(len(parents))).astype(np.int64), parents
         for _ in range(len(parents).bit_length()):
             depths += depths[above]
             above = above[above]
         if np.any(parents[above] != above):
-            return self._searched_paths(graph, self.order)
-        by_depth = self.order[np.argsort(depths[self.order], kind="stable")]
-        paths = tree_paths(graph, by_depth, parents, len(self._sources))
-        return {node: paths[node] for node in graph.nodes_at(self.order)}
+            return self._searched_paths(graph, order)
+        by_depth = np.argsort(depths, kind="stable")
+        ranks = np.empty(len(order), np.int64)
+        ranks[by_depth] = np.arange(len(order))
+        above = ranks[parents[by_depth[roots:]]]
+        paths = paths_by_place(graph.nodes_at(order[by_depth]), above.tolist(), roots)
+        return {node: paths[node] for node in graph.nodes_at(order)}
 
     def path_to(self, graph: BackendGraph, vertex: int) -> list[Any]:
         """Return the path to a vertex from the only source."""
-        parents = self._parents()
-        vertices = [vertex]
-        while parents[vertices[-1]] != vertices[-1]:
-            vertices.append(int(parents[vertices[-1]]))
-            if len(vertices) > len(parents):
+        vertices, source = [vertex], int(self._sources[0])
+        while vertices[-1] != source:
+            vertices.append(int(self._vertices[self._heads[vertices[-1]]]))
+            if len(vertices) > len(self.order):
                 return self._searched_paths(graph, np.array([vertex]))[graph.topology.nodes[vertex]]
         return [graph.topology.nodes[v] for v in reversed(vertices)]
 

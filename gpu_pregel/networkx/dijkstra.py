@@ -11,7 +11,13 @@ import numpy as np
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS
 from gpu_pregel.kernels.networkx.bidirectional_dijkstra_cpu import UNCONNECTED, meet_weighted
 from gpu_pregel.kernels.networkx.bucket_dijkstra_cpu import bucket_dijkstra
-from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, UNSEEN, collect_weighted_predecessors, dijkstra
+from gpu_pregel.kernels.networkx.dijkstra_cpu import (
+    CONTRADICTION,
+    UNSEEN,
+    collect_weighted_predecessors,
+    dijkstra,
+    mark_floats,
+)
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import chain, node_lists, tree_paths
 from gpu_pregel.networkx.rows import WeightedRows, weighted_rows
@@ -31,7 +37,8 @@ class Dijkstra:
         self._cutoff = np.inf if cutoff is None else float(cutoff)
         self._states = np.zeros(n, np.uint8)
         self._distances, self._parents = np.empty(n), np.empty(n, np.int64)
-        self._order = np.empty(n, np.uint32)
+        self._order, self._places = np.empty(n, np.uint32), np.empty(n, np.int64)
+        self._floats, self._members = np.empty(n, np.bool_), np.empty(len(edges.neighbors), np.uint32)
         self.order, self._stopped = self._order[:0], False
         """The vertices that the last search has settled, and whether it has found others, too."""
         self._reserve(1)
@@ -102,19 +109,11 @@ class Dijkstra:
         return self._edges.number(length)
 
     def _have_floats(self) -> Array:
-        """Return whether there is a float among the mixed weights of the path to each vertex; bool[n]."""
-        edges, n = self._edges, len(self._parents)
+        """Return whether a float is among the mixed weights of the path to each settled vertex; bool[n]."""
+        edges = self._edges
         assert edges.floats is not None
-        settled, found = np.zeros((2, n), np.bool_)
-        settled[self.order] = True
-        before = np.where(settled & (self._parents >= 0), self._parents, np.arange(n))
-        sources = np.repeat(np.arange(n), np.diff(edges.indptr))
-        on_path = (before[edges.neighbors] == sources) & (sources != edges.neighbors)
-        found[edges.neighbors[on_path]] = edges.floats[on_path]
-        for _ in range(n.bit_length()):
-            found |= found[before]
-            before = before[before]
-        return found
+        mark_floats(edges.indptr, edges.neighbors, edges.floats, self.order, self._parents, self._floats)
+        return self._floats
 
     def path_to(self, vertex: int) -> list[Any]:
         """Return the path to a vertex."""
@@ -133,11 +132,10 @@ class Dijkstra:
     def predecessors(self) -> dict[Any, list[Any]]:
         """Return all predecessors of each node on shortest paths from the only source."""
         edges = (self._edges.indptr, self._edges.neighbors, self._edges.weights)
-        found = np.empty(len(self.order), np.uint32)
-        starts, members = np.zeros(len(self._graph) + 1, np.int64), np.empty(len(self._edges.neighbors), np.uint32)
+        found, starts = np.empty(len(self.order), np.uint32), np.zeros(len(self.order) + 1, np.int64)
         known = (self.order, self._states, self._distances)
-        collect_weighted_predecessors(*edges, self._cutoff, *known, found, starts, members)
-        return node_lists(self._graph, found, starts, members[: starts[-1]])
+        collect_weighted_predecessors(*edges, self._cutoff, *known, found, self._places, starts, self._members)
+        return node_lists(self._graph, found, starts, self._members)
 
 
 def lengths_from(graph: BackendGraph, edges: WeightedRows, source: int, cutoff: float | None = None) -> dict[Any, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -9,6 +11,7 @@ import numpy as np
 
 from gpu_pregel.kernels.networkx.hops_cpu import find_hops
 from gpu_pregel.kernels.networkx.paths_cpu import collect_predecessors, meet
+from gpu_pregel.kernels.networkx.searches_cpu import breadth_first, breadth_first_from_each
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import Rows, rows
@@ -16,19 +19,90 @@ from gpu_pregel.networkx.searches import BreadthFirst, search_rows
 
 Array = np.ndarray[Any, Any]
 
+_BATCH = 1 << 14
+"""Searches from each vertex are made until they have found so many in all."""
+
 
 def search(edges: Rows, source: int, cutoff: float | None) -> BreadthFirst:
     """Search from a vertex along edges; none is followed from vertices ``cutoff`` steps away."""
     return search_rows(*edges, np.array([source], np.uint32), cutoff)
 
 
-def hops(graph: BackendGraph, edges: Rows, source: int, cutoff: float | None) -> tuple[Array, Array]:
-    """Return the vertices that a search finds, uint32[found], and the number of hops to each, int64[found]."""
+class HopSearch:
+    """Searches on one graph that find the number of hops alone, and reuse their arrays."""
+
+    def __init__(self, graph: BackendGraph, edges: Rows, cutoff: float | None = None) -> None:
+        n = len(graph)
+        self._edges, self._is_symmetric = edges, not graph.is_directed()
+        self._limit = _limit(cutoff)
+        self._found, self._order, self._depths = (
+            np.zeros(n, np.uint8),
+            np.empty(n + 1, np.uint32),
+            np.empty(n, np.int64),
+        )
+
+    def run(self, source: int) -> tuple[Array, Array]:
+        """Return the vertices that are found and the number of hops to each, int64, until the next search.
+
+        The vertices are uint32[found], in the order in which they are found.
+        """
+        arrays = (self._found, self._order, self._depths)
+        count, _ = find_hops(*self._edges, source, self._limit, self._is_symmetric, *arrays)
+        order = self._order[:count]
+        self._found[order] = 0
+        return order, self._depths[:count]
+
+
+class PredecessorSearch:
+    """Searches on one graph that find all predecessors on shortest paths, and reuse their arrays."""
+
+    def __init__(self, graph: BackendGraph, edges: Rows, cutoff: float | None = None) -> None:
+        n = len(graph)
+        self._graph, self._edges, self._limit = graph, edges, _limit(cutoff)
+        self._order, self._parents = np.empty((2, n), np.uint32)
+        self._depths, self._places = np.full(n, -1, np.int64), np.empty(n, np.int64)
+        self._predecessors = np.empty(len(edges.neighbors), np.uint32)
+        self._found = self._order[:0]
+
+    def run(self, source: int) -> None:
+        """Search from a vertex."""
+        self._depths[self._found] = -1
+        self._order[0], self._depths[source] = source, 0
+        count = breadth_first(*self._edges, self._limit, 1, self._order, self._depths, self._parents)
+        self._found = self._order[:count]
+
+    def hops(self) -> dict[Any, int]:
+        """Return the number of hops to each node that the last search has found."""
+        return self._graph.values_at(self._found, self._depths[self._found])
+
+    def lists(self) -> dict[Any, list[Any]]:
+        """Return the predecessors of each node, in the order of the search."""
+        starts = np.zeros(len(self._found) + 1, np.int64)
+        results = (self._places, starts, self._predecessors)
+        collect_predecessors(*self._edges, self._limit, self._found, self._depths, *results)
+        return node_lists(self._graph, self._found, starts, self._predecessors)
+
+
+def _limit(cutoff: float | None) -> float:
+    return np.inf if cutoff is None else float(cutoff)
+
+
+def paths_from_each(
+    graph: BackendGraph, edges: Rows, cutoff: float | None
+) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    """Yield each node, and a path from it to each node that a search finds."""
     n = len(graph)
-    found, order, depths = np.zeros(n, np.uint8), np.empty(n + 1, np.uint32), np.empty(n, np.int64)
-    limit = np.inf if cutoff is None else float(cutoff)
-    count, _ = find_hops(*edges, source, limit, not graph.is_directed(), found, order, depths)
-    return order[:count], depths[:count]
+    order, parents = np.empty(n + _BATCH, np.uint32), np.empty(n + _BATCH, np.int64)
+    ends, depths = np.empty(n, np.int64), np.full(n, -1, np.int64)
+    first = 0
+    while first < n:
+        count = breadth_first_from_each(*edges, _limit(cutoff), first, _BATCH, order, parents, ends, depths)
+        begin, size = 0, ends[count - 1]
+        nodes, places = graph.nodes_at(order[:size]), parents[:size].tolist()
+        for end in ends[:count].tolist():
+            yield nodes[begin], paths_by_place(nodes[begin:end], places[begin + 1 : end])
+            begin = end
+        first += count
 
 
 def tree_paths(
@@ -37,12 +111,16 @@ def tree_paths(
     """Return the path to each vertex of ``order``, whose first ones are roots; reversed, from it to its root."""
     places = np.empty(len(graph), np.int64)
     places[order] = np.arange(len(order))
-    parent_places = places[parents[order[roots:]]].tolist()
-    nodes = graph.nodes_at(order)
-    steps = zip(nodes[roots:], parent_places, strict=True)
+    return paths_by_place(graph.nodes_at(order), places[parents[order[roots:]]].tolist(), roots, reverse=reverse)
+
+
+def paths_by_place(
+    nodes: Sequence[Any], parents: Sequence[int], roots: int = 1, *, reverse: bool = False
+) -> dict[Any, Any]:
+    """Return the path to each of distinct nodes, whose first ones are roots; the others have the places of parents."""
     with collector_paused():
         paths = [[node] for node in nodes[:roots]]
-        for node, place in steps:
+        for node, place in zip(nodes[roots:], parents, strict=True):
             paths.append([node, *paths[place]] if reverse else [*paths[place], node])
         return dict(zip(nodes, paths, strict=True))
 
@@ -78,17 +156,10 @@ def _trail(links: Array, vertex: int) -> list[int]:
     return found
 
 
-def predecessor_lists(graph: BackendGraph, edges: Rows, found: BreadthFirst, cutoff: float) -> dict[Any, Any]:
-    """Return the predecessors of each vertex on shortest paths, as lists of nodes in the order of the search."""
-    starts, predecessors = np.zeros(len(graph) + 1, np.int64), np.empty(len(edges.neighbors), np.uint32)
-    collect_predecessors(edges.indptr, edges.neighbors, cutoff, found.order, found.depths, starts, predecessors)
-    return node_lists(graph, found.order, starts, predecessors[: starts[-1]])
-
-
 def node_lists(graph: BackendGraph, order: Array, starts: Array, members: Array) -> dict[Any, Any]:
-    """Return the rows of vertices as lists of nodes, by the nodes of ``order``."""
-    begins, ends = starts[order].tolist(), starts[order.astype(np.int64) + 1].tolist()
+    """Return the rows of the vertices of ``order`` as lists of nodes, by their nodes."""
+    bounds = starts.tolist()
     with collector_paused():
-        nodes = graph.nodes_at(members)
-        lists = [nodes[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        nodes = graph.nodes_at(members[: bounds[-1]])
+        lists = [nodes[begin:end] for begin, end in pairwise(bounds)]
         return dict(zip(graph.nodes_at(order), lists, strict=True))

@@ -31,20 +31,31 @@ def bellman_ford(
     tails: Any,
     vertices: Any,
     links: Any,
+    queue: Any,
+    queued: Any,
+    times: Any,
+    parents: Any,
+    recent: Any,
     state: Any,
 ) -> Any:
     """Relax edges until no path gets shorter; return NO_CYCLE, or a vertex that a negative cycle was noticed at.
 
-    ``distances`` are infinite, ``heads`` -1 and ``state`` 0, -1, 0. ``order`` gets the vertices in the order in which
-    they are found. Where ``heuristic``, a vertex that leads to its own update shows a negative cycle early.
+    Where ``heuristic``, a vertex that leads to its own update shows a negative cycle early. ``order`` gets the vertices
+    in the order in which they are found. Before the first search ``distances`` are infinite, ``heads``, ``parents`` and
+    ``recent``, int64[n, 2], are -1, ``queued``, ``times`` and ``state`` are 0; a later one resets what the last one
+    found. ``queue`` is int64[n + 1].
     """
     n = len(distances)
-    queue = np.empty(n + 1, np.int64)
-    queued = np.zeros(n, np.bool_)
-    times = np.zeros(n, np.int64)
-    parents = np.full(n, -1, np.int64)
-    # The edge that began the series of updates that reached the vertex.
-    recent = np.full((n, 2), -1, np.int64)
+    for v in order[: state[COUNT]]:
+        distances[v] = np.inf
+        heads[v] = -1
+        queued[v] = False
+        times[v] = 0
+        parents[v] = -1
+        # The edge that began the series of updates that reached the vertex.
+        recent[v, 0] = -1
+        recent[v, 1] = -1
+    state[COUNT], state[FREE], state[USED] = 0, -1, 0
     begin = 0
     size = 0
     for source in sources:
@@ -117,6 +128,21 @@ def bellman_ford(
             if cycle:
                 return v
     return NO_CYCLE
+
+
+@jit
+def place_parents(order: Any, roots: Any, heads: Any, vertices: Any, places: Any, parents: Any) -> Any:
+    """Get the place in ``order`` of the first predecessor of each vertex; return whether all of them are earlier.
+
+    The first ``roots`` vertices are their own. ``places``, int64[n], is scratch memory.
+    """
+    for i in range(len(order)):
+        places[order[i]] = i
+    is_sorted = True
+    for i in range(len(order)):
+        parents[i] = i if i < roots else places[vertices[heads[order[i]]]]
+        is_sorted &= i < roots or parents[i] < i
+    return is_sorted
 
 
 @jit

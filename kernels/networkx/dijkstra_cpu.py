@@ -12,6 +12,7 @@ import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.networkx.rows_cpu import add_up, shift
 
 UNSEEN, SEEN, SETTLED = 0, 1, 2
 CONTRADICTION = -1
@@ -157,18 +158,20 @@ def collect_weighted_predecessors(
     states: Any,
     distances: Any,
     found: Any,
+    places: Any,
     starts: Any,
     predecessors: Any,
 ) -> None:
     """List all predecessors on shortest paths, in the order in which NetworkX finds them.
 
-    ``found``, uint32, gets the vertices in the order in which they are seen first. ``starts``, int64[n + 1] of zeros,
-    and ``predecessors``, uint32[m], get a row for each vertex of the graph.
+    ``found``, uint32, gets the vertices of ``order`` in the order in which they are seen first. ``starts``, int64[found
+    + 1] of zeros, and ``predecessors``, uint32[m], get a row for each of them. ``places``, int64[n], is scratch memory.
     """
     source = order[0]
-    states[:] = UNSEEN
+    for u in order:
+        states[u] = UNSEEN
     states[source] = SEEN
-    found[0] = source
+    found[0], places[source] = source, 0
     count = 1
     for writing in range(2):
         for u in order:
@@ -179,22 +182,31 @@ def collect_weighted_predecessors(
                     continue
                 if states[v] == UNSEEN:
                     states[v] = SEEN
-                    found[count] = v
+                    found[count], places[v] = v, count
                     count += 1
                 # A shorter path empties the list, so that only edges of the shortest ones remain.
                 if length == distances[v]:
                     if writing:
-                        predecessors[starts[v]] = u
-                    starts[v] += 1
+                        predecessors[starts[places[v]]] = u
+                    starts[places[v]] += 1
         if not writing:
-            total = 0
-            for v in range(len(starts)):
-                number = starts[v]
-                starts[v] = total
-                total += number
-    for v in range(len(starts) - 1, 0, -1):
-        starts[v] = starts[v - 1]
-    starts[0] = 0
+            add_up(starts)
+    shift(starts)
+
+
+@jit
+def mark_floats(indptr: Any, neighbors: Any, floats: Any, order: Any, parents: Any, found: Any) -> None:
+    """Set ``found``, bool[n], for the vertices of ``order``: whether there is a float on the path to each.
+
+    ``floats``, bool[m], says which weights are, and ``parents``, int64[n], has -1 for sources.
+    """
+    for u in order:
+        if parents[u] < 0:
+            found[u] = False
+        for e in range(indptr[u], indptr[u + 1]):
+            v = neighbors[e]
+            if parents[v] == u:
+                found[v] = found[u] or floats[e]
 
 
 @jit

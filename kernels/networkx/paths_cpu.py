@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.networkx.rows_cpu import add_up, shift
 
 
 @inline
@@ -57,12 +58,15 @@ def meet(indptr: Any, neighbors: Any, in_indptr: Any, in_neighbors: Any, fringes
 
 @jit
 def collect_predecessors(
-    indptr: Any, neighbors: Any, cutoff: Any, order: Any, depths: Any, starts: Any, predecessors: Any
+    indptr: Any, neighbors: Any, cutoff: Any, order: Any, depths: Any, places: Any, starts: Any, predecessors: Any
 ) -> None:
     """List all predecessors on shortest paths of the vertices of a search, in the order in which they were found.
 
-    ``starts``, int64[n + 1] of zeros, and ``predecessors``, uint32[m], get a row for each vertex of the graph.
+    ``starts``, int64[found + 1] of zeros, and ``predecessors``, uint32[m], get a row for each vertex of ``order``.
+    ``places``, int64[n], is scratch memory.
     """
+    for i in range(len(order)):
+        places[order[i]] = i
     for writing in range(2):
         for u in order:
             depth = depths[u]
@@ -72,15 +76,8 @@ def collect_predecessors(
                 v = neighbors[e]
                 if depths[v] == depth + 1:
                     if writing:
-                        predecessors[starts[v]] = u
-                    starts[v] += 1
+                        predecessors[starts[places[v]]] = u
+                    starts[places[v]] += 1
         if not writing:
-            total = 0
-            for v in range(len(starts)):
-                count = starts[v]
-                starts[v] = total
-                total += count
-    # Each start has moved on to the next row's.
-    for v in range(len(starts) - 1, 0, -1):
-        starts[v] = starts[v - 1]
-    starts[0] = 0
+            add_up(starts)
+    shift(starts)

@@ -1,10 +1,10 @@
-"""Rows of graphs whose edges were added one by one, on one thread: the order of NetworkX's dicts."""
+"""How rows are filled whose entries come one by one, on one thread: the order of NetworkX's dicts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gpu_pregel.kernels.library.jit_cpu import jit
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
 
 
 @jit
@@ -23,3 +23,21 @@ def append_edges(sources: Any, targets: Any, weights: Any, both: Any, ends: Any,
             neighbors[ends[v]] = u
             values[ends[v]] = weights[e]
             ends[v] += 1
+
+
+@inline
+def add_up(starts: Any) -> None:
+    """Turn the sizes of rows into the place where each begins."""
+    total = 0
+    for i in range(len(starts)):
+        count = starts[i]
+        starts[i] = total
+        total += count
+
+
+@inline
+def shift(starts: Any) -> None:
+    """Set the starts of rows back, each of which has moved on to the next row's."""
+    for i in range(len(starts) - 1, 0, -1):
+        starts[i] = starts[i - 1]
+    starts[0] = 0

@@ -38,3 +38,55 @@ def breadth_first(indptr: Any, neighbors: Any, cutoff: Any, count: Any, order: A
                 order[end] = v
                 end += U(1)
     return end
+
+
+@jit
+def breadth_first_from_each(
+    indptr: Any,
+    neighbors: Any,
+    cutoff: Any,
+    first: Any,
+    limit: Any,
+    order: Any,
+    parents: Any,
+    ends: Any,
+    depths: Any,
+) -> Any:
+    """Search from each vertex from ``first`` on until ``limit`` are found in all; return how many searches that took.
+
+    Parameters
+    ----------
+    cutoff : float
+        Vertices so many steps away are not searched from.
+    order : uint32[limit + n]
+        Gets the vertices as they are found, search after search.
+    parents : int64[limit + n]
+        Gets the place in its search of the vertex from which each was found; undefined for the sources.
+    ends : int64[n]
+        Gets the end of each search in ``order``.
+    depths : int64[n]
+        -1, which it is again afterwards.
+    """
+    total, last = U(0), U(first)
+    while last < len(depths) and (total < limit or last == first):
+        begin = total
+        order[begin], depths[last] = last, 0
+        i, total = begin, begin + U(1)
+        while i < total < begin + len(depths):
+            u = order[i]
+            depth = depths[u]
+            if depth >= cutoff:
+                break
+            for e in range(U(indptr[u]), U(indptr[u + U(1)])):
+                v = neighbors[e]
+                if depths[v] < 0:
+                    depths[v] = depth + 1
+                    parents[total] = i - begin
+                    order[total] = v
+                    total += U(1)
+            i += U(1)
+        for v in order[begin:total]:
+            depths[v] = -1
+        ends[last - U(first)] = total
+        last += U(1)
+    return last - U(first)

@@ -15,11 +15,12 @@ from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import WeightedRows, bucket_count, weighted_rows
 
 
-def _search(G: BackendGraph, source: Any, weight: Any, edges: WeightedRows | None = None) -> BellmanFord:
+def _search(G: BackendGraph, source: Any, weight: Any) -> BellmanFord:
     """Search from a node; raise an error if there is a negative cycle."""
     if source not in G:
         raise nx.NodeNotFound(f"Source {source} not in G")
-    search = BellmanFord(edges or weighted_rows(G, weight), [G.topology.numbers[source]])
+    search = BellmanFord(weighted_rows(G, weight))
+    search.run([G.topology.numbers[source]])
     search.check()
     return search
 
@@ -83,17 +84,40 @@ def bellman_ford_predecessor_and_distance(
         raise nx.NetworkXUnbounded("Negative cycle detected.")
     if len(G) == 1:
         return {source: []}, {source: 0}
-    search = BellmanFord(edges, [G.topology.numbers[source]], heuristic=bool(heuristic))
+    search = BellmanFord(edges, heuristic=bool(heuristic))
+    search.run([G.topology.numbers[source]])
     search.check()
     return search.predecessors(G), search.lengths(G)
+
+
+def predecessors_from(G: BackendGraph, weight: Any) -> Callable[[Any], dict[Any, list[Any]]]:
+    """Return a function from a node to the predecessors of each node on shortest paths from it; it keeps arrays."""
+    edges = weighted_rows(G, weight)
+    search, has_loop = BellmanFord(edges, heuristic=False), has_negative_loop(edges)
+
+    def lists(source: Any) -> dict[Any, list[Any]]:
+        if source not in G:
+            raise nx.NodeNotFound(f"Node {source} is not found in the graph")
+        if has_loop:
+            raise nx.NetworkXUnbounded("Negative cycle detected.")
+        if len(G) == 1:
+            return {source: []}
+        search.run([G.topology.numbers[source]])
+        search.check()
+        return search.predecessors(G)
+
+    return lists
 
 
 def _from_each(G: BackendGraph, weight: Any, result: Callable[[BellmanFord], Any]) -> Iterable[tuple[Any, Any]]:
     edges = weighted_rows(G, weight)
 
     def results() -> Iterator[tuple[Any, Any]]:
-        for node in G:
-            yield node, result(_search(G, node, weight, edges))
+        search = BellmanFord(edges)
+        for v, node in enumerate(G):
+            search.run([v])
+            search.check()
+            yield node, result(search)
 
     return results()
 
@@ -126,14 +150,17 @@ def negative_edge_cycle(G: BackendGraph, weight: Any = "weight", heuristic: bool
     )
     if has_negative_loop(extended):
         return True
-    return BellmanFord(extended, [n], heuristic=bool(heuristic)).cycle != NO_CYCLE
+    search = BellmanFord(extended, heuristic=bool(heuristic))
+    search.run([n])
+    return search.cycle != NO_CYCLE
 
 
 def find_negative_cycle(G: BackendGraph, source: Any, weight: Any = "weight") -> list[Any]:
     """Return the nodes of a negative cycle that can be reached from a node, the first one twice."""
     if source not in G:
         raise nx.NodeNotFound(f"Source {source} not in G")
-    search = BellmanFord(weighted_rows(G, weight), [G.topology.numbers[source]])
+    search = BellmanFord(weighted_rows(G, weight))
+    search.run([G.topology.numbers[source]])
     if search.cycle == NO_CYCLE:
         raise nx.NetworkXError("No negative cycles detected.")
     start = G.topology.nodes[search.cycle]
@@ -157,7 +184,8 @@ def find_negative_cycle(G: BackendGraph, source: Any, weight: Any = "weight") ->
 def johnson(G: BackendGraph, weight: Any = "weight") -> dict[Any, dict[Any, list[Any]]]:
     """Return a path from each node to each node."""
     edges = weighted_rows(G, weight)
-    search = BellmanFord(edges, range(len(G)))
+    search = BellmanFord(edges)
+    search.run(range(len(G)))
     search.check()
     ends = np.repeat(search.distances, np.diff(edges.indptr))
     weights = edges.weights + ends - search.distances[edges.neighbors]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import networkx as nx
 
 from gpu_pregel.networkx.all_pairs import all_figures, check_connected, has_negative_weight
 from gpu_pregel.networkx.bellman_ford import BellmanFord
-from gpu_pregel.networkx.dijkstra import lengths_from, paths_from, weighted_path_between
+from gpu_pregel.networkx.dijkstra import Dijkstra, lengths_from, paths_from, weighted_path_between
 from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted_paths
 from gpu_pregel.networkx.garbage import collector_paused
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.hop_searches import hops, search, tree_paths
+from gpu_pregel.networkx.hop_searches import HopSearch, PredecessorSearch, search, tree_paths
 from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors, paths_to_each
 from gpu_pregel.networkx.rows import rows, weighted_rows
 
@@ -81,7 +81,8 @@ def _paths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[An
         paths = paths_from(G, edges, [end])
     else:
         end = _target_number(G, target, f"Source {target} not in G")
-        found_by_weight = BellmanFord(edges, [end])
+        found_by_weight = BellmanFord(edges)
+        found_by_weight.run([end])
         found_by_weight.check()
         paths = found_by_weight.paths(G)
     with collector_paused():
@@ -118,11 +119,12 @@ def _lengths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[
     """Return the distance from each node to a target, by searches of the reversed graph."""
     if method == UNWEIGHTED:
         end = _target_number(G, target, f"Source {target} is not in G")
-        return G.values_at(*hops(G, rows(G, reverse=True), end, None))
+        return G.values_at(*HopSearch(G, rows(G, reverse=True)).run(end))
     edges = weighted_rows(G, weight, reverse=True, mixed=method == DIJKSTRA)
     if method == DIJKSTRA:
         return lengths_from(G, edges, _target_number(G, target, f"Node {target} not found in graph"))
-    found_by_weight = BellmanFord(edges, [_target_number(G, target, f"Source {target} not in G")])
+    found_by_weight = BellmanFord(edges)
+    found_by_weight.run([_target_number(G, target, f"Source {target} not in G")])
     found_by_weight.check()
     return found_by_weight.lengths(G)
 
@@ -154,16 +156,30 @@ def average_shortest_path_length(G: BackendGraph, weight: Any = None, method: st
     return float(total / (n * (n - 1)))
 
 
-def _all_predecessors(G: BackendGraph, source: Any, weight: Any, method: str) -> dict[Any, list[Any]]:
-    """Return the predecessors of each node on shortest paths from a source."""
-    method = UNWEIGHTED if weight is None else method
-    if method == UNWEIGHTED:
-        lists: dict[Any, list[Any]] = shortest_paths.predecessor(G, source)
-        return lists
+def _predecessors_from(G: BackendGraph, weight: Any, method: str) -> Callable[[Any], dict[Any, list[Any]]]:
+    """Return a function from a node to the predecessors of each node on shortest paths from it; it keeps arrays."""
+    if weight is None or method == UNWEIGHTED:
+        by_hops = PredecessorSearch(G, rows(G))
+
+        def lists_by_hops(source: Any) -> dict[Any, list[Any]]:
+            if source not in G:
+                raise nx.NodeNotFound(f"Source {source} not in G")
+            by_hops.run(G.topology.numbers[source])
+            return by_hops.lists()
+
+        return lists_by_hops
     if method == DIJKSTRA:
-        return weighted_paths.dijkstra_predecessor_and_distance(G, source, weight=weight)[0]
+        by_weight = Dijkstra(G, weighted_rows(G, weight, mixed=True))
+
+        def lists_by_weight(source: Any) -> dict[Any, list[Any]]:
+            if source not in G:
+                raise nx.NodeNotFound(f"Node {source} is not found in the graph")
+            by_weight.run([G.topology.numbers[source]])
+            return by_weight.predecessors()
+
+        return lists_by_weight
     if method == BELLMAN_FORD:
-        return bellman_ford.bellman_ford_predecessor_and_distance(G, source, weight=weight)[0]
+        return bellman_ford.predecessors_from(G, weight)
     raise ValueError(f"method not supported: {method}")
 
 
@@ -171,11 +187,11 @@ def all_shortest_paths(
     G: BackendGraph, source: Any, target: Any, weight: Any = None, method: str = "dijkstra"
 ) -> Iterable[list[Any]]:
     """Yield all shortest paths between two nodes."""
-    return paths_by_predecessors(source, target, _all_predecessors(G, source, weight, method))
+    return paths_by_predecessors(source, target, _predecessors_from(G, weight, method)(source))
 
 
 def _all_paths_from(G: BackendGraph, source: Any, weight: Any, method: str) -> Iterator[tuple[Any, list[list[Any]]]]:
-    yield from paths_to_each(source, _all_predecessors(G, source, weight, method))
+    yield from paths_to_each(source, _predecessors_from(G, weight, method)(source))
 
 
 def single_source_all_shortest_paths(
@@ -194,9 +210,12 @@ def all_pairs_all_shortest_paths(
     weighted_rows(G, weight)
 
     def results() -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
+        # NetworkX checks the method with the first node.
+        predecessors = _predecessors_from(G, weight, method) if len(G) else None
         for node in G:
+            assert predecessors is not None
             with collector_paused():
-                paths = dict(_all_paths_from(G, node, weight, method))
+                paths = dict(paths_to_each(node, predecessors(node)))
             yield node, paths
 
     return results()

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.hop_searches import hops, path_between, predecessor_lists, search, tree_paths
+from gpu_pregel.networkx.hop_searches import (
+    HopSearch,
+    PredecessorSearch,
+    path_between,
+    paths_from_each,
+    search,
+    tree_paths,
+)
 from gpu_pregel.networkx.rows import Rows, rows
-
-Array = np.ndarray[Any, Any]
 
 
 def _require(G: BackendGraph, node: Any, role: str) -> int:
@@ -23,7 +27,7 @@ def _require(G: BackendGraph, node: Any, role: str) -> int:
 
 
 def _lengths(G: BackendGraph, edges: Rows, source: int, cutoff: float | None) -> dict[Any, int]:
-    return G.values_at(*hops(G, edges, source, cutoff))
+    return G.values_at(*HopSearch(G, edges, cutoff).run(source))
 
 
 def single_source_shortest_path_length(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
@@ -40,9 +44,9 @@ def all_pairs_shortest_path_length(
     G: BackendGraph, cutoff: float | None = None
 ) -> Iterator[tuple[Any, dict[Any, int]]]:
     """Yield each node and the hops from it to each node."""
-    edges = rows(G)
+    each = HopSearch(G, rows(G), cutoff)
     for v, node in enumerate(G):
-        yield node, _lengths(G, edges, v, cutoff)
+        yield node, G.values_at(*each.run(v))
 
 
 def single_source_shortest_path(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
@@ -63,10 +67,7 @@ def single_target_shortest_path(G: BackendGraph, target: Any, cutoff: float | No
 
 def all_pairs_shortest_path(G: BackendGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
     """Yield each node and a path from it to each node."""
-    edges = rows(G)
-    for v, node in enumerate(G):
-        found = search(edges, v, cutoff)
-        yield node, tree_paths(G, found.order, found.parents)
+    yield from paths_from_each(G, rows(G), cutoff)
 
 
 def bidirectional_shortest_path(G: BackendGraph, source: Any, target: Any) -> list[Any]:
@@ -86,14 +87,13 @@ def predecessor(
     """Return all predecessors of each node on shortest paths, and with ``return_seen`` the hops to it."""
     if source not in G:
         raise nx.NodeNotFound(f"Source {source} not in G")
-    edges = rows(G)
     # The first level is searched whatever the cutoff is.
-    limit = max(float(cutoff), 1.0) if cutoff else np.inf
-    found = search(edges, G.topology.numbers[source], limit)
-    depths = G.values_at(found.order, found.depths[found.order])
+    found = PredecessorSearch(G, rows(G), max(float(cutoff), 1.0) if cutoff else None)
+    found.run(G.topology.numbers[source])
+    depths = found.hops()
     if target is not None and target not in depths:
         return ([], -1) if return_seen else []
-    lists = predecessor_lists(G, edges, found, limit)
+    lists = found.lists()
     if target is not None:
         return (lists[target], depths[target]) if return_seen else lists[target]
     return (lists, depths) if return_seen else lists

@@ -11,7 +11,7 @@ import pytest
 from gpu_pregel.kernels.networkx.hops_cpu import find_hops
 from gpu_pregel.networkx import all_pairs, hop_searches
 from gpu_pregel.networkx.conversion import convert_from_nx
-from gpu_pregel.networkx.hop_searches import hops
+from gpu_pregel.networkx.hop_searches import HopSearch
 from gpu_pregel.networkx.rows import rows
 
 
@@ -64,7 +64,7 @@ def test_found_as_by_networkx(graph: nx.Graph, cutoff: Any, monkeypatch: pytest.
         given = _shuffled(graph, seed)
         ours = convert_from_nx(given)
         for v, node in enumerate(given):
-            order, depths = hops(ours, rows(ours), v, cutoff)
+            order, depths = HopSearch(ours, rows(ours), cutoff).run(v)
             expected = nx.single_source_shortest_path_length(given, node, cutoff, backend="networkx")
             assert list(zip(ours.nodes_at(order), depths.tolist(), strict=True)) == list(expected.items())
     assert any(backwards) or cutoff is not None
@@ -77,7 +77,7 @@ def test_a_search_ends_once_all_nodes_have_been_found() -> None:
     # Read from here on, the rows would be out of range.
     edges.indptr.flags.writeable = True
     edges.indptr[2:] = 1 << 40
-    assert hops(ours, edges, 0, None)[1].tolist() == [0] + [1] * 29
+    assert HopSearch(ours, edges).run(0)[1].tolist() == [0] + [1] * 29
 
 
 @pytest.mark.parametrize("first", [1, 9, 10, 11, 150, 200])
