@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any
 
 from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
@@ -47,7 +48,7 @@ def _is_called_by_networkx() -> bool:
 
     As it is faster there, so are those that it calls, and asking for each would take longer than many of them.
     """
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     is_dispatched = False
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

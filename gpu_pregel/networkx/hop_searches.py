@@ -12,7 +12,7 @@ import numpy as np
 from gpu_pregel.kernels.networkx.hops_cpu import find_hops
 from gpu_pregel.kernels.networkx.paths_cpu import collect_predecessors, meet
 from gpu_pregel.kernels.networkx.searches_cpu import breadth_first, breadth_first_from_each
-from gpu_pregel.networkx.garbage import collector_paused
+from gpu_pregel.networkx.garbage import CollectorPaused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import Rows, rows
 from gpu_pregel.networkx.searches import BreadthFirst, search_rows
@@ -118,7 +118,7 @@ def paths_by_place(
     nodes: Sequence[Any], parents: Sequence[int], roots: int = 1, *, reverse: bool = False
 ) -> dict[Any, Any]:
     """Return the path to each of distinct nodes, whose first ones are roots; the others have the places of parents."""
-    with collector_paused():
+    with CollectorPaused():
         paths = [[node] for node in nodes[:roots]]
         for node, place in zip(nodes[roots:], parents, strict=True):
             paths.append([node, *paths[place]] if reverse else [*paths[place], node])
@@ -159,7 +159,7 @@ def _trail(links: Array, vertex: int) -> list[int]:
 def node_lists(graph: BackendGraph, order: Array, starts: Array, members: Array) -> dict[Any, Any]:
     """Return the rows of the vertices of ``order`` as lists of nodes, by their nodes."""
     bounds = starts.tolist()
-    with collector_paused():
+    with CollectorPaused():
         nodes = graph.nodes_at(members[: bounds[-1]])
         lists = [nodes[begin:end] for begin, end in pairwise(bounds)]
         return dict(zip(graph.nodes_at(order), lists, strict=True))

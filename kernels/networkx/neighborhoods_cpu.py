@@ -115,6 +115,10 @@ def count_squares(
         for k in range(first, last):
             v = vertices[k]
             begin, end = indptr[v], indptr[v + 1]
+            if end - begin < 2:
+                # No square, although its neighbour may be that of all.
+                results[k, 0] = results[k, 1] = 0
+                continue
             size = 0
             # 1: reached in two steps; 2: a neighbour, reached or not.
             for e in range(begin, end):

@@ -42,6 +42,8 @@ def articulation_points(G: BackendGraph) -> Iterator[Any]:
 
 def is_biconnected(G: BackendGraph) -> bool:
     """Tell whether one biconnected component has all nodes."""
+    if len(G) > 2 and np.diff(G.topology.distinct[0]).min() < 2:
+        return False
     sources, targets, ends, _ = _blocks(G)
     return len(ends) == 1 and len(np.union1d(sources, targets)) == len(G)
 

@@ -85,11 +85,7 @@ def square_clustering(G: BackendGraph, nodes: Any = None) -> Any:
     results = np.empty((len(vertices), 2), np.int64)
     rows = (graph.indptr, graph.indices, *graph.csc[:2])
     parallel(count_squares, len(vertices), _SQUARES_CHUNK, *rows, vertices, results, threads=thread_count(None))
-    degrees = np.diff(graph.indptr)[vertices].tolist()
-    values = [
-        squares / potential if degree > 1 and potential > 0 else 0
-        for (squares, potential), degree in zip(results.tolist(), degrees, strict=True)
-    ]
+    values = [squares / potential if potential > 0 else 0 for squares, potential in results.tolist()]
     result = dict(zip(G.nodes_at(vertices), values, strict=True))
     return result[nodes] if nodes in G else result
 

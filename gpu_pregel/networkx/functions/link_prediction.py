@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from gpu_pregel.networkx.degrees import degrees
 from gpu_pregel.networkx.graph import BackendGraph
 
 Array = np.ndarray[Any, Any]
+Batch = tuple[Sequence[Any], Sequence[Any]]
 Scored = Iterator[tuple[Any, Any, Any]]
 
 _BATCH, _CHUNK = 1 << 13, 1 << 7
@@ -122,27 +123,40 @@ def _predict(G: BackendGraph, ebunch: Any, score: Callable[[Array, Array], Itera
             known = False
         if not known:
             raise nx.NodeNotFound(f"Node {v if u in G else u} not in G.")
-    return _scored(G, ebunch, score)
+    return _scored(G, _batches(ebunch), score)
 
 
-def _scored(G: BackendGraph, pairs: Iterable[Any], score: Callable[[Array, Array], Iterator[Any]]) -> Scored:
-    numbers, iterator = G.topology.numbers, iter(pairs)
+def _batches(pairs: Iterable[Any]) -> Iterator[Batch]:
+    """Yield the first and the second nodes of some pairs at a time."""
+    iterator = iter(pairs)
     while batch := list(islice(iterator, _BATCH)):
         first, second = zip(*batch, strict=True)
-        vertices = (np.fromiter(map(numbers.__getitem__, nodes), np.int64, len(batch)) for nodes in (first, second))
+        yield first, second
+
+
+def _scored(G: BackendGraph, batches: Iterable[Batch], score: Callable[[Array, Array], Iterator[Any]]) -> Scored:
+    number = G.topology.numbers.__getitem__
+    for first, second in batches:
+        vertices = (np.fromiter(map(number, nodes), np.int64, len(nodes)) for nodes in (first, second))
         # An error in a score is raised after the pairs before it.
         yield from zip(first, second, score(*vertices), strict=True)
 
 
-def _non_edges(G: BackendGraph) -> Iterator[tuple[Any, Any]]:
+def _non_edges(G: BackendGraph) -> Iterator[Batch]:
     """Yield the pairs of nodes that are not joined, in NetworkX's order, that of sets of nodes."""
     topology = G.topology
     nodes = set(G)
+    first: list[Any] = []
+    second: list[Any] = []
     while nodes:
         u = nodes.pop()
         row = topology.numbers[u]
-        for v in nodes - set(G.nodes_at(topology.neighbors[topology.indptr[row] : topology.indptr[row + 1]])):
-            yield u, v
+        second += nodes - set(G.nodes_at(topology.neighbors[topology.indptr[row] : topology.indptr[row + 1]]))
+        first += [u] * (len(second) - len(first))
+        if len(second) >= _BATCH:
+            yield first, second
+            first, second = [], []
+    yield first, second
 
 
 def _compare(

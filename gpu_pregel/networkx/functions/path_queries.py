@@ -11,7 +11,7 @@ from gpu_pregel.networkx.all_pairs import all_figures, check_connected, has_nega
 from gpu_pregel.networkx.bellman_ford import BellmanFord
 from gpu_pregel.networkx.dijkstra import Dijkstra, lengths_from, paths_from, weighted_path_between
 from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted_paths
-from gpu_pregel.networkx.garbage import collector_paused
+from gpu_pregel.networkx.garbage import CollectorPaused
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import HopSearch, PredecessorSearch, search, tree_paths
 from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors, paths_to_each
@@ -85,7 +85,7 @@ def _paths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[An
         found_by_weight.run([end])
         found_by_weight.check()
         paths = found_by_weight.paths(G)
-    with collector_paused():
+    with CollectorPaused():
         return {node: path[::-1] for node, path in paths.items()}
 
 
@@ -214,7 +214,7 @@ def all_pairs_all_shortest_paths(
         predecessors = _predecessors_from(G, weight, method) if len(G) else None
         for node in G:
             assert predecessors is not None
-            with collector_paused():
+            with CollectorPaused():
                 paths = dict(paths_to_each(node, predecessors(node)))
             yield node, paths
 

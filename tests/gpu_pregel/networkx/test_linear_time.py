@@ -31,6 +31,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], Any], Callable[[Any], bo
         lambda found: found[PATH - 1] == PATH,
     ),
     "generalized degree": (nx.generalized_degree, _star, lambda found: found[0] == {0: LEAVES}),
+    "square clustering": (nx.square_clustering, _star, lambda found: set(found.values()) == {0}),
     "truss": (lambda graph, **options: nx.k_truss(graph, 3, **options), _star, lambda found: len(found) == 0),
     "labels": (nx.community.label_propagation_communities, _star, lambda found: len(found) == 1),
 }

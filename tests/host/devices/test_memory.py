@@ -46,7 +46,12 @@ def test_the_minimum_of_machine_and_control_group_applies(monkeypatch: pytest.Mo
 
 def test_a_mebibyte_is_there_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
-    monkeypatch.setattr(memory, "available_memory", lambda: looks.append(0) or 10)
+
+    def look() -> int:
+        looks.append(0)
+        return 10
+
+    monkeypatch.setattr(memory, "available_memory", look)
     require_memory(1 << 20, "work")
     assert not looks
     with pytest.raises(NotEnoughMemoryError):

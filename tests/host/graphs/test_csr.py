@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import GraphError, NotEnoughMemoryError
 from gpu_pregel.host.devices import memory
+from gpu_pregel.host.devices.threads import parallel
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR, build_csr, check_csr, sources, transpose
 from tests.graphs import arrays, edge_lists
@@ -145,7 +146,6 @@ def test_the_bucket_of_a_hub_is_included_in_the_memory_check(monkeypatch: pytest
 
 def test_one_thread_builds_a_small_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
-    parallel = host_csr.parallel
 
     def record(*arguments: Any, threads: int, **options: Any) -> None:
         counts.append((arguments[1], threads))
