@@ -8,9 +8,12 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
@@ -29,6 +32,8 @@ from gpu_pregel.host.devices.cuda import CudaDevice
 from gpu_pregel.host.programs.direction_costs import SECTOR
 
 PACKAGES = ("cupy-cuda12x", "cupy-cuda13x", "numba-cuda", "cuda-core", "cuda-bindings", "cugraph-cu12", "cugraph-cu13")
+_LINES = 400
+"""Lines of the tests' output that are kept."""
 METRICS = (
     *(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{kind}.sum" for kind in ("ld", "st", "atom", "red")),
     "lts__t_sectors_srcunit_tex.sum",
@@ -37,10 +42,14 @@ METRICS = (
 """Sectors of 32 bytes: of the warps' accesses, which the emulated device counts, then in L2 and in memory."""
 _NO_PERMISSION = "ERR_NVGPUCTRPERM"
 """Nsight Compute's error where only administrators may read performance counters."""
-_MOST_WORKERS = 8
+_MOST_WORKERS = 16
 """Processes for the tests; each compiles kernels and has a context of some hundred MB on the GPU."""
 _TESTS_SECONDS = 330.0
 """The tests compile about 250 kernels if none is cached."""
+_REPORT_SECONDS = 15.0
+"""Time in which pytest, once interrupted, ends its processes and prints its failures."""
+_TESTED = ("tests/conformance", "tests/kernels", "tests/host", "tests/gpu_pregel/algorithms", "tests/gpu_pregel/networkx")
+"""Folders of the tests that need a GPU: each process imports all tests of its folders."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ class Settings:
         The most vertices of graphs on which results are compared with the CPU's, and to which weights are added.
     tests : tuple of str
         Arguments of pytest.
+    limit : float
+        Seconds for a part; pytest is interrupted somewhat earlier, so that it prints the failures until then.
     """
 
     device: str = "cuda"
@@ -69,7 +80,8 @@ class Settings:
     counted: str = "kron:14"
     verified: int = 1 << 22
     weighted: int = 1 << 22
-    tests: tuple[str, ...] = ("--gpu", "real", "-m", "gpu")
+    tests: tuple[str, ...] = ("--gpu", "real", "-m", "gpu", "--continue-on-collection-errors", *_TESTED)
+    limit: float = _TESTS_SECONDS
 
 
 Save = Callable[[dict[str, Any]], None]
@@ -109,14 +121,19 @@ def run_tests(settings: Settings, save: Save) -> None:
         return save({"skipped": "pytest is not installed: pip install gpu-pregel[test]"})
     root = Path(__file__).resolve().parents[1]
     workers = str(min(_MOST_WORKERS, os.cpu_count() or 1))
-    command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--tb=short", "--maxfail=20", *settings.tests]
+    # Where pytest-benchmark is installed, it warns of several processes, and warnings are errors.
+    command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "no:benchmark", "--tb=short", "--maxfail=20"]
+    command += settings.tests
     lines: list[str] = []
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
+        timer = threading.Timer(max(settings.limit - _REPORT_SECONDS, 0), process.send_signal, [signal.SIGINT])
+        timer.start()
         for line in process.stdout:
             lines.append(line.rstrip())
-            save({"running": True, "output": lines[-60:]})
-    return save({"status": process.returncode, "summary": (lines or ["no output"])[-1], "output": lines[-60:]})
+            save({"running": True, "output": lines[-_LINES:]})
+        timer.cancel()
+    return save({"status": process.returncode, "summary": (lines or ["no output"])[-1], "output": lines[-_LINES:]})
 
 
 def short_run(settings: Settings, save: Save) -> None:
@@ -143,7 +160,8 @@ def sanitize(settings: Settings, save: Save) -> None:
     small = Settings(**{**asdict(settings), "counted": "kron:8"})
     found: dict[str, Any] = {}
     for check in ("memcheck", "racecheck"):
-        done = _observed([tool, "--tool", check, "--error-exitcode", "9"], small)
+        # cuda-bindings asks the driver for functions that it may not have, which is no error of ours.
+        done = _observed([tool, "--tool", check, "--report-api-errors", "no", "--error-exitcode", "9"], small)
         found[check] = {"status": done.returncode, "output": (done.stdout + done.stderr).splitlines()[-12:]}
         save(found)
     return None
@@ -167,7 +185,8 @@ def count_bytes(settings: Settings, save: Save) -> None:
         for row in count_run(lambda work=work: work("emulated")).kernels
     }
     save({"counted": list(counted.values())})
-    done = _observed([tool, "--csv", "--page", "raw", "--metrics", ",".join(METRICS)], settings)
+    # Bytes do not depend on the clocks, which by default it would set for all who use the GPU.
+    done = _observed([tool, "--clock-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(METRICS)], settings)
     printed = done.stdout + done.stderr
     if _NO_PERMISSION in printed:
         note = f"ncu may not read performance counters ({_NO_PERMISSION}): run as root, or let the driver allow it"
@@ -185,9 +204,9 @@ def compare_bytes(text: str, counted: dict[str, dict[str, Any]]) -> list[dict[st
         raise ValueError("ncu printed no table of metrics")
     found: dict[str, dict[str, Any]] = {}
     for row in csv.DictReader(lines[first:]):
-        # Numba-CUDA's names contain that of the function, preceded by its length; the row of units has no name.
-        mangled = row["Kernel Name"]
-        name = next((one for one in sorted(counted, key=len, reverse=True) if f"{len(one)}{one}" in mangled), None)
+        # Numba-CUDA's names contain that of the function; the row of units has no name.
+        parts = re.findall(r"\w+", row["Kernel Name"])
+        name = next((one for one in sorted(counted, key=len, reverse=True) if _names(parts, one)), None)
         if name is None:
             continue
         none = {"kernel": name, "launches": 0, **dict.fromkeys(("warps", "l2", "memory"), 0)}
@@ -197,6 +216,11 @@ def compare_bytes(text: str, counted: dict[str, dict[str, Any]]) -> list[dict[st
         for key, amount in zip(("warps", "l2", "memory"), (sum(sectors[:4]), *sectors[4:]), strict=True):
             total[key] += SECTOR * amount
     return list(found.values())
+
+
+def _names(parts: list[str], kernel: str) -> bool:
+    """Whether the words of a name, as Numba-CUDA makes it or as Nsight Compute demangles that, name a kernel."""
+    return kernel in parts or any(f"{len(kernel)}{kernel}" in part for part in parts)
 
 
 @dataclass

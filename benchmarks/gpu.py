@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         limit = min(parts_of(settings)[name][1], end - time.monotonic())
         progress(f"{name}: at most {max(limit, 0):.0f} s")
         report["parts"][name] = (
-            execute(name, settings, limit) if limit >= _LEAST_SECONDS else {"skipped": "no time left"}
+            execute(name, replace(settings, limit=limit), limit) if limit >= _LEAST_SECONDS else {"skipped": "no time left"}
         )
         write_json(arguments.output, report)
         write_page(report, arguments.output.with_suffix(".html"))

@@ -172,9 +172,10 @@ def test_bytes_of_the_profiler() -> None:
         ("1", "_ZN4numba14push_long_nameB2v1", "7", "0", "0", "0", "4", "3"),
         ("2", "_ZN4numba4pushB2v1", "1", "0", "0", "0", "1", "0"),
         ("3", "cupy_fill", "9", "9", "9", "9", "9", "9"),
+        ("4", "push_cuda::make_push::<locals>::push[v1,cw51c](Array<int, 1>)", "2", "0", "0", "0", "1", "1"),
     ]
     assert compare_bytes(table(*rows), counted) == [
-        {"kernel": "push", "launches": 2, "warps": 32 * 1014, "l2": 32 * 501, "memory": 32 * 50, "counted": 100},
+        {"kernel": "push", "launches": 3, "warps": 32 * 1016, "l2": 32 * 502, "memory": 32 * 51, "counted": 100},
         {"kernel": "push_long_name", "launches": 1, "warps": 32 * 7, "l2": 32 * 4, "memory": 32 * 3, "counted": 200},
     ]
     with pytest.raises(ValueError, match="ncu printed no table of metrics"):

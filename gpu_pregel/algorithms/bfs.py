@@ -161,13 +161,15 @@ def bfs(
 
 @functools.cache
 def _levels(dtype: type[np.signedinteger[Any]]) -> VertexProgram:
-    """Return the program of a search; ``dtype`` is that of the parents.
+    """Return the program of a search from one source; ``dtype`` is that of the parents.
 
     A vertex takes one message: the first that reaches it, from the smallest vertex of the level before its own.
     """
     return VertexProgram(
         value={"hops": np.int32, "parents": dtype},
-        init=lambda ctx: (-1, -1),  # noqa: ARG005
+        parameters={"source": np.int64},
+        init=lambda ctx: (0, ctx.vertex) if ctx.vertex == ctx.parameters.source else (-1, -1),
+        initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
         message=lambda value, ctx: ctx.vertex,  # noqa: ARG005
         message_type=dtype,
         combine="min",
@@ -181,12 +183,14 @@ def _search_levels(graph: Graph, sources: Array, limit: int, *, device: DeviceNa
     """Find hops and parents level by level."""
     n = graph.num_vertices
     dtype = np.int32 if n <= _MAX_HOPS else np.int64
-    hops, parents = np.full(n, -1, np.int32), np.full(n, -1, dtype)
-    hops[sources], parents[sources] = 0, sources
+    start: dict[str, Any] = {"parameters": {"source": int(sources[0])}}
+    if len(sources) > 1:
+        hops, parents = np.full(n, -1, np.int32), np.full(n, -1, dtype)
+        hops[sources], parents[sources] = 0, sources
+        start.update(initial=(hops, parents), frontier=sources)
     return run(
         *(graph, _levels(dtype)),
-        initial=(hops, parents),
-        frontier=sources,
+        **start,
         device=device,
         max_supersteps=limit + 1,
         on_limit="return",

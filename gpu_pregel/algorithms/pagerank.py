@@ -23,7 +23,7 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import run
+from gpu_pregel.host.programs.run import ProgramResult, run
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
@@ -298,8 +298,54 @@ def _program(dtype: Any, weighted: bool) -> VertexProgram:
     )
 
 
+def _apply_equal(value: Any, incoming: Any, ctx: Any) -> Any:
+    """One iteration at one vertex if all vertices are jumped to alike."""
+    damping = ctx.parameters.damping
+    dangling = ctx.parameters.dangling if ctx.superstep == 1 else ctx.aggregated.dangling
+    return (1 - damping + damping * dangling) / ctx.num_vertices + damping * incoming
+
+
+def _equal_share(value: Any, ctx: Any) -> Any:
+    """What a vertex sends along each of its edges, which have no weights."""
+    return value / ctx.out_degree if ctx.out_degree > 0 else 0.0
+
+
+@cache
+def _equal_program(dtype: Any) -> VertexProgram:
+    """The vertex program without weights, personalisation and first scores: the device has all that it needs."""
+    return VertexProgram(
+        value=dtype,
+        parameters={"damping": np.float64, "dangling": np.float64, "tolerance": np.float64},
+        init=lambda ctx: 1 / ctx.num_vertices,
+        message=_equal_share,
+        combine="sum",
+        apply=_apply_equal,
+        active="always",
+        aggregators={
+            "dangling": Aggregator("sum", lambda old, new, ctx: new if ctx.out_degree == 0 else 0.0, np.float64),  # noqa: ARG005
+            "error": Aggregator("sum", lambda old, new, ctx: abs(new - old), np.float64),  # noqa: ARG005
+        },
+        halt=lambda aggregated, parameters: aggregated.error < parameters.tolerance,
+    )
+
+
 def _as_program(graph: Graph, given: _Settings, *, device: DeviceName, progress: bool) -> _Found:
-    """Run the vertex program, one superstep for each iteration."""
+    """Run a vertex program, one superstep for each iteration."""
+    if given.weights is None and given.teleport is None and given.initial is None:
+        dangling = graph._fact("dangling vertices", lambda: int(np.count_nonzero(graph.out_degrees == 0)))
+        found = run(
+            graph,
+            _equal_program(given.dtype),
+            parameters={
+                "damping": given.damping,
+                "dangling": dangling / max(graph.num_vertices, 1),
+                "tolerance": given.tolerance,
+            },
+            max_supersteps=given.max_iterations + 1,
+            device=device,
+            progress=progress,
+        )
+        return _found(found.values, found)
     n = graph.num_vertices
     divisors, equal = _divisors(graph, given), np.full(n, 1 / max(n, 1))
     scores = (equal if given.initial is None else given.initial).astype(given.dtype)
@@ -317,5 +363,8 @@ def _as_program(graph: Graph, given: _Settings, *, device: DeviceName, progress:
         device=device,
         progress=progress,
     )
-    error = float(found.aggregated.error)
-    return _Found(found.values.score, found.supersteps - 1, error, found.stats, found.trace)
+    return _found(found.values.score, found)
+
+
+def _found(scores: Any, found: ProgramResult) -> _Found:
+    return _Found(scores, found.supersteps - 1, float(found.aggregated.error), found.stats, found.trace)

@@ -2,15 +2,17 @@
 
 On the CPU delta-stepping: Ulrich Meyer, Peter Sanders: Δ-stepping: a parallelizable shortest path algorithm, Journal
 of Algorithms 49(1), 2003. Threads continue into later bins without waiting for each other, which extends the fusion of
-bins of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020. On other devices near-far:
-Andrew Davidson, Sean Baxter, Michael Garland, John Owens: Work-Efficient Parallel GPU Methods for Single-Source
-Shortest Paths, IPDPS 2014.
+bins of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020. Other devices read edges fast,
+but each superstep takes them some microseconds: they shorten all paths at once (Bellman-Ford), as a vertex program, or
+with ``delta=`` near ones first: Andrew Davidson, Sean Baxter, Michael Garland, John Owens: Work-Efficient Parallel GPU
+Methods for Single-Source Shortest Paths, IPDPS 2014.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.run import run
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
@@ -54,7 +58,7 @@ class Distances(PathResult):
     sources : int64[k]
         The numbers of the vertices where paths begin, in ascending order.
     delta : float
-        The width of a bin; 1 if the graph has no weights.
+        The width of a bin; infinity if there is only one, and 1 if the graph has no weights.
     distances : float32, float64 or int64 [n]
         The sum of the weights on a shortest path from the nearest source, in device memory. Sums of float weights have
         their dtype, and infinity for vertices that cannot be reached. Those of integers, and numbers of edges if the
@@ -129,7 +133,7 @@ def sssp(
     source : id, or list, set or array of ids
     delta : float, optional
         Vertices whose distances differ by less are processed together: the time depends on it, the result does not.
-        Default: from the mean weight and the degrees.
+        Default: on the CPU from the mean weight and the degrees; on other devices, all vertices are.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -178,15 +182,16 @@ def sssp(
         distances[distances < 0] = UNREACHED
         return Distances(graph, hops.stats, hops.trace, sources, delta=1.0, distances=distances)
     limit = _longest_path(graph)
-    width = width or _default_delta(graph)
-    recorder: Phases | Frontier
     if target.name == "cpu":
-        recorder = Phases(target, shown=progress)
-        distances = _CpuSearch(graph, target, recorder, width, limit).run(sources)
-    else:
-        recorder = Frontier(graph, sources, device=device, threads=threads, progress=progress)
-        distances = _by_operators(recorder, sources, width)
-    return Distances(graph, recorder.stats(), recorder.trace(), sources, delta=width, distances=distances)
+        width = width or _default_delta(graph)
+        phases = Phases(target, shown=progress)
+        distances = _CpuSearch(graph, target, phases, width, limit).run(sources)
+        return Distances(graph, phases.stats(), phases.trace(), sources, delta=width, distances=distances)
+    if width is None:
+        return _as_program(graph, sources, device, progress)
+    near = Frontier(graph, sources, device=device, threads=threads, progress=progress)
+    distances = _by_operators(near, sources, width)
+    return Distances(graph, near.stats(), near.trace(), sources, delta=width, distances=distances)
 
 
 def _weight_facts(graph: Graph) -> tuple[float, float]:
@@ -234,6 +239,65 @@ def _default_delta(graph: Graph) -> float:
     return max(delta, 1.0) if is_integer else delta or 1.0
 
 
+# On the other devices, without delta.
+
+
+@cache
+def _program(dtype: Any) -> VertexProgram:
+    """Return the program that shortens all paths from one source; ``dtype`` is that of the distances."""
+    unreached = _unreached(dtype)
+    is_float = np.dtype(dtype).kind == "f"
+    return VertexProgram(
+        value=dtype,
+        parameters={"source": np.int64},
+        init=lambda ctx: 0 if ctx.vertex == ctx.parameters.source else unreached,
+        initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
+        message=_longer_float if is_float else _longer_integer,
+        combine="min",
+        apply=lambda value, incoming, ctx: min(value, incoming),  # noqa: ARG005
+    )
+
+
+def _longer_float(value: Any, weight: Any, ctx: Any) -> Any:
+    return value + weight
+
+
+def _longer_integer(value: Any, weight: Any, ctx: Any) -> Any:
+    return value + np.int64(weight)
+
+
+def _as_program(graph: Graph, sources: Array, device: DeviceName, progress: bool) -> Distances:
+    """Run the vertex program until no distance changes."""
+    dtype = _distance_type(graph)
+    start: dict[str, Any] = {"parameters": {"source": int(sources[0])}}
+    if len(sources) > 1:
+        start.update(initial=_start(graph, sources), frontier=sources)
+    found = run(graph, _program(dtype), **start, device=device, progress=progress)
+    stats = {key: found.stats[key] for key in ("device", "threads", "seconds", "compile_seconds")}
+    trace = tuple({"phase": "shorten paths", **row} for row in found.trace)
+    return Distances(graph, stats, trace, sources, delta=math.inf, distances=found.values)
+
+
+def _distance_type(graph: Graph) -> Any:
+    assert graph.weights is not None
+    return graph.weights.dtype.type if graph.weights.dtype.kind == "f" else np.int64
+
+
+def _unreached(dtype: Any) -> Any:
+    return np.inf if np.dtype(dtype).kind == "f" else UNREACHED
+
+
+def _start(graph: Graph, sources: Array) -> Array:
+    """Return the distances before the search."""
+    dtype = _distance_type(graph)
+    distances: Array = np.full(graph.num_vertices, _unreached(dtype), dtype)
+    distances[sources] = 0
+    return distances
+
+
+# On the other devices, with delta.
+
+
 def _relax_floats(u: Any, v: Any, weight: Any, distances: Any) -> Any:
     longer = atomics.load(distances, u) + weight
     return longer < atomics.min(distances, v, longer)
@@ -259,17 +323,12 @@ def _find_least(v: Any, least: Any, distances: Any) -> Any:
 
 def _by_operators(near: Frontier, sources: Array, delta: float) -> Any:
     """Relax the edges of near vertices until none is left, then make the next far ones near."""
-    weights = near.graph.weights
-    assert weights is not None
-    is_float = weights.dtype.kind == "f"
-    unreached: Any = np.inf if is_float else UNREACHED
-    width: Any = delta if is_float else max(1, int(delta))
+    n, dtype = near.graph.num_vertices, _distance_type(near.graph)
+    is_float, unreached = np.dtype(dtype).kind == "f", _unreached(dtype)
+    width: Any = delta if is_float else max(1, int(min(delta, UNREACHED - 1)))
     relax = _relax_floats if is_float else _relax_integers
-    host: Array = np.full(near.graph.num_vertices, unreached, weights.dtype if is_float else np.int64)
-    host[sources] = 0
-    distances = near.upload(host)
+    distances = near.upload(_start(near.graph, sources))
     far, limit = near.chosen([]), width
-    n = near.graph.num_vertices
     # Each bucket settles a vertex; within it, paths have less than n edges.
     buckets = Advance("settling vertices", near.device, n)
     while True:
@@ -279,14 +338,16 @@ def _by_operators(near: Frontier, sources: Array, delta: float) -> Any:
             rounds.take()
             improved = process_edges(relax, near, [distances])
             near = process_vertices(_is_near, improved, [limit, distances], returns="frontier")
-            far = far | process_vertices(_is_far, improved, [limit, distances], returns="frontier")
-        # Vertices that have become near since have been processed.
+            far = far | improved
+        # The near ones have been processed.
         far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
         if not far:
             return distances
-        least = near.full(unreached, host.dtype, 1)
+        least = near.full(unreached, dtype, 1)
         process_vertices(_find_least, far, [least, distances])
         limit = near.download(least)[0].item() + width
+        if not is_float:
+            limit = min(limit, UNREACHED - 1)
         near = process_vertices(_is_near, far, [limit, distances], returns="frontier")
         far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
 

@@ -13,6 +13,8 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 _COOPERATIVE = "is_cooperative" if hasattr(LaunchConfig, "is_cooperative") else "cooperative_launch"
 """The option of a launch whose blocks are all resident; its name depends on the version of cuda-core."""
 
+_MOST_CONFIGS = 1 << 12
+
 
 class CoreLauncher(Launcher):
     """Launches kernels by cuda-core.
@@ -26,6 +28,7 @@ class CoreLauncher(Launcher):
     def __init__(self, number: int, cc: tuple[int, int], stream: int, pointer: Callable[[Any], int]) -> None:
         super().__init__(number, cc, stream, pointer)
         self._core_stream = Stream.from_handle(stream)
+        self._configs: dict[tuple[int, int, bool], Any] = {}
         LaunchConfig(grid=1, block=1)
 
     def _enter(self) -> None:
@@ -38,9 +41,17 @@ class CoreLauncher(Launcher):
         return load(kernel, self._cc)
 
     def _start(self, loaded: LoadedKernel, blocks: int, parameters: list[Any]) -> None:
-        options = {_COOPERATIVE: True} if loaded.cooperative else {}
-        config = LaunchConfig(grid=blocks, block=loaded.block, **options)
+        shape = blocks, loaded.block, loaded.cooperative
+        config = self._configs.get(shape) or self._configure(*shape)
         launch(self._core_stream, config, loaded.code, *parameters)
+
+    def _configure(self, blocks: int, block: int, cooperative: bool) -> Any:
+        """Return the configuration of a launch, which takes as long to make as to launch; it is kept."""
+        if len(self._configs) == _MOST_CONFIGS:
+            self._configs.clear()
+        options = {_COOPERATIVE: True} if cooperative else {}
+        made = self._configs[blocks, block, cooperative] = LaunchConfig(grid=blocks, block=block, **options)
+        return made
 
 
 def load(kernel: Kernel, cc: tuple[int, int]) -> Any:

@@ -174,6 +174,8 @@ class CudaDevice:
 
     def full(self, size: int, value: Any, dtype: Any) -> Any:
         """Return an array filled with ``value``, without a kernel: a block from the host, copied repeatedly."""
+        if not np.array(value, dtype).tobytes().strip(b"\0"):
+            return self.zeros(size, dtype)
         array = self.empty(size, dtype)
         done = min(size, _FILL_BLOCK)
         with self._current():
@@ -285,6 +287,9 @@ class CudaDevice:
 
     def require(self, needed: int, purpose: str) -> None:
         """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
+        with self._current():
+            if needed <= self._cupy.unused_in_pool():
+                return  # asking the driver takes longer than many a kernel
         available = self.available_memory()
         if needed > available:
             raise self._not_enough(f"{purpose} needs {format_bytes(needed)} of memory", available)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -67,7 +67,6 @@ class Device(Protocol):
         """Release the unused memory of the device's memory pool."""
 
 
-@runtime_checkable
 class MemoryDevice(Device, Protocol):
     """A device with memory of its own, in which users may have arrays."""
 

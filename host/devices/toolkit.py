@@ -10,6 +10,8 @@ from gpu_pregel.host.devices.lowering import KernelIR, compile_ir, nvvm_versions
 
 NUMBA_CUDA = (0, 30, 4), (0, 31)
 """The first version of numba-cuda that works, and the first that has not been tried, as in pyproject.toml."""
+NUMPY_LIMIT = 2, 5
+"""The first version of NumPy beside which these versions of numba-cuda fail, as in pyproject.toml."""
 MIN_CAPABILITY_OF_13 = (7, 5)
 """The first compute capability that CUDA 13's compilers support."""
 MIN_DRIVER = (12, 0)
@@ -31,11 +33,16 @@ def check_numba_cuda(install: str) -> None:
 
     Earlier versions cannot be imported beside the newest Numba; later ones have not been tried (``tests/versions.py``).
     """
-    found = version("numba-cuda")
-    if not NUMBA_CUDA[0] <= tuple(map(int, re.findall(r"\d+", found)[:3])) < NUMBA_CUDA[1]:
-        first, limit = (".".join(map(str, one)) for one in NUMBA_CUDA)
+    found, numpy = version("numba-cuda"), version("numpy")
+    if not NUMBA_CUDA[0] <= _numbers(found) < NUMBA_CUDA[1]:
         raise MissingPackageError(
-            f"numba-cuda {found} is installed; at least {first}, below {limit} is needed: {install}"
+            f"numba-cuda {found} is installed; at least {_text(NUMBA_CUDA[0])}, below {_text(NUMBA_CUDA[1])} is needed: "
+            f"{install}"
+        )
+    if _numbers(numpy) >= NUMPY_LIMIT:
+        limit = _text(NUMPY_LIMIT)
+        raise MissingPackageError(
+            f"NumPy {numpy} is installed, but numba-cuda {found} needs one below {limit}: pip install 'numpy<{limit}'"
         )
 
 
@@ -87,5 +94,9 @@ def libnvvm_version() -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _text(version: tuple[int, int]) -> str:
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+def _text(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))

@@ -18,7 +18,7 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import pack_bits
-from gpu_pregel.host.programs.bodies import DTYPES, NUMBERS, Bodies
+from gpu_pregel.host.programs.bodies import DTYPES, NUMBERS, Bodies, kind_of
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
@@ -197,7 +197,8 @@ class Frontier:
         return self.device.full(size, _filling(value, dtype), dtype)
 
     def upload(self, array: Array) -> Any:
-        """Return a copy of a host array in the memory of the device."""
+        """Return a copy of a host array in the memory of the device; bodies must take its dtype."""
+        kind_of("array", array)
         return np.array(array) if self.device.is_host else self.device.upload(np.ascontiguousarray(array))
 
     def download(self, array: Any) -> Array:

@@ -174,8 +174,10 @@ def test_rows_end_where_their_vertex_stops_receiving(device: str) -> None:
             assert got[5] == 0
             others = np.arange(graph.num_vertices) != 5
             assert (got >= np.minimum(degrees, limit))[others].all()
-            # Each piece of a row stops on its own, after at most one more step of a warp.
-            assert (got <= np.minimum(degrees, limit + 64 * (1 + degrees // 1024)))[others].all()
+            if mode == "pull":
+                # Each piece of a row stops on its own, after at most one more step of a warp. The warps of a GPU that
+                # push at the same time all see the vertex as it was.
+                assert (got <= np.minimum(degrees, limit + 64 * (1 + degrees // 1024)))[others].all()
             assert found.flags().tolist() == (got > 0).tolist()
             gp.process_edges(limited, frontier, [taken, limit], receives=below_limit, mode=mode)
             assert (frontier.download(taken) == got)[got >= limit].all()

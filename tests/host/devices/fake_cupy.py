@@ -225,6 +225,8 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def __init__(self, shape: Any, dtype: Any, memptr: MemoryPointer) -> None:
         self.size = int(np.prod(shape))
         self.shape, self.dtype, self.data = (self.size,), np.dtype(dtype), memptr
+        if self.dtype.kind not in "biufc" or not self.dtype.isnative:
+            raise ValueError(f"Unsupported dtype {self.dtype}")
         self.nbytes = self.size * self.dtype.itemsize
         self.device = Device(memptr.mem.device_id)
 

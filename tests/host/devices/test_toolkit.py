@@ -67,6 +67,26 @@ def test_the_versions_that_are_accepted_are_those_that_are_installed(monkeypatch
     toolkit.check_numba_cuda("")
 
 
+@pytest.mark.parametrize("found", ["2.5.0", "2.10.1", "3.0.0"])
+def test_versions_of_numpy_beside_which_numba_cuda_fails_are_refused(
+    monkeypatch: pytest.MonkeyPatch, found: str
+) -> None:
+    versions = {"numba-cuda": "0.30.4", "numpy": found}
+    monkeypatch.setattr(toolkit, "version", versions.__getitem__)
+    with pytest.raises(MissingPackageError, match=rf"NumPy {found} is installed.*: pip install 'numpy<2.5'"):
+        toolkit.check_numba_cuda("")
+    versions["numpy"] = "2.4.6"
+    toolkit.check_numba_cuda("")
+
+
+def test_extras_with_numba_cuda_limit_numpy() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    limit = ".".join(map(str, toolkit.NUMPY_LIMIT))
+    extras = [one for one in project["optional-dependencies"].values() if any("numba-cuda" in part for part in one)]
+    assert len(extras) == 3
+    assert all(f"numpy<{limit}" in one for one in extras)
+
+
 def test_an_old_chip_needs_old_compilers_whatever_the_driver() -> None:
     with pytest.raises(DeviceError, match=r"for CUDA 13, .* compute capability 7\.0: .*gpu-pregel\[cuda12\]"):
         check_toolkit((13, 0), (7, 0), (13, 0), (13, 0))
