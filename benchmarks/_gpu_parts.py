@@ -48,7 +48,13 @@ _TESTS_SECONDS = 330.0
 """The tests compile about 250 kernels if none is cached."""
 _REPORT_SECONDS = 15.0
 """Time in which pytest, once interrupted, ends its processes and prints its failures."""
-_TESTED = ("tests/conformance", "tests/kernels", "tests/host", "tests/gpu_pregel/algorithms", "tests/gpu_pregel/networkx")
+_TESTED = (
+    "tests/conformance",
+    "tests/kernels",
+    "tests/host",
+    "tests/gpu_pregel/algorithms",
+    "tests/gpu_pregel/networkx",
+)
 """Folders of the tests that need a GPU: each process imports all tests of its folders."""
 
 
@@ -186,7 +192,9 @@ def count_bytes(settings: Settings, save: Save) -> None:
     }
     save({"counted": list(counted.values())})
     # Bytes do not depend on the clocks, which by default it would set for all who use the GPU.
-    done = _observed([tool, "--clock-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(METRICS)], settings)
+    done = _observed(
+        [tool, "--clock-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(METRICS)], settings
+    )
     printed = done.stdout + done.stderr
     if _NO_PERMISSION in printed:
         note = f"ncu may not read performance counters ({_NO_PERMISSION}): run as root, or let the driver allow it"

@@ -30,7 +30,7 @@ from gpu_pregel.host.devices.cuda import unavailable_reason
 
 HELP = "a report about a GPU: tests, speed and traffic, in ten minutes"
 
-_REQUIRED = {"cupy": "CuPy", "numba_cuda": "numba-cuda", "cuda.core": "cuda-core"}
+_REQUIRED = {"cupy": "CuPy", "numba_cuda": "numba-cuda", "cuda.bindings": "cuda-bindings"}
 _OPTIONAL: dict[str, Callable[[], object]] = {
     "the tests": lambda: find_spec("pytest"),
     "compute-sanitizer": lambda: shutil.which("compute-sanitizer"),
@@ -71,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
         limit = min(parts_of(settings)[name][1], end - time.monotonic())
         progress(f"{name}: at most {max(limit, 0):.0f} s")
         report["parts"][name] = (
-            execute(name, replace(settings, limit=limit), limit) if limit >= _LEAST_SECONDS else {"skipped": "no time left"}
+            execute(name, replace(settings, limit=limit), limit)
+            if limit >= _LEAST_SECONDS
+            else {"skipped": "no time left"}
         )
         write_json(arguments.output, report)
         write_page(report, arguments.output.with_suffix(".html"))

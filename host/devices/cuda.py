@@ -355,20 +355,8 @@ def _finish(cupy_calls: ModuleType, stream: Any) -> None:
 
 
 def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
-    from gpu_pregel.host.devices.launches import check_linker, linker_version
+    from gpu_pregel.host.devices.launches import Launcher, check_linker, linker_version
 
     check_toolkit(gpus().cuda_version, gpu.compute_capability, libnvvm_version(), linker_version())
     check_linker(gpu.compute_capability)
-    arguments = (gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
-    try:
-        from gpu_pregel.host.devices.core_launches import CoreLauncher
-
-        return CoreLauncher(*arguments)
-    except (ImportError, AttributeError, TypeError) as error:  # cuda-core has another interface
-        reason = error
-    try:
-        from gpu_pregel.host.devices.driver_launches import DriverLauncher
-
-        return DriverLauncher(*arguments)
-    except Exception as error:
-        raise DeviceError(f"cuda-core cannot launch kernels ({reason}), nor can cuda-bindings ({error})") from error
+    return Launcher(gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)

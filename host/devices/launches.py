@@ -1,7 +1,7 @@
-"""What launches of kernels on a GPU have in common: compiling, linking and parameters; imported only for a GPU.
+"""Launches kernels on a GPU by the driver's functions: compiling, linking, parameters; imported only for a GPU.
 
-Numba-CUDA compiles a kernel in the same way as on machines without a GPU, and nvJitLink links it. ``core_launches`` and
-``driver_launches`` load and launch it. Numba's own launch inspects all arrays and takes ten times as long.
+Numba-CUDA compiles a kernel in the same way as on machines without a GPU, and nvJitLink links it. Numba's own launch
+inspects all arrays, and takes ten times as long; that of cuda-core converts each parameter.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import operator
 import os
 import threading
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numba
 import numpy as np
-from cuda.bindings import nvjitlink
+from cuda.bindings import driver, nvjitlink
 from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
@@ -31,7 +29,7 @@ from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 
-class Launcher(ABC):
+class Launcher:
     """Launches kernels on a stream of one GPU, which the caller must have made current.
 
     Parameters
@@ -50,7 +48,10 @@ class Launcher(ABC):
         nvvm.NVVM()  # raises if libNVVM is not installed
         self._cc = cc
         self._stream = stream
-        self._number = number
+        gpu = _call("cuDeviceGet", number)
+        self._context = _call("cuDevicePrimaryCtxRetain", gpu)
+        attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        self._multiprocessors = int(_call("cuDeviceGetAttribute", attribute, gpu))
         self._parameters = KernelParameters(pointer)
         self._loaded: weakref.WeakKeyDictionary[Kernel, LoadedKernel] = weakref.WeakKeyDictionary()
         self._by_digest: weakref.WeakValueDictionary[str | None, LoadedKernel] = weakref.WeakValueDictionary()
@@ -61,7 +62,7 @@ class Launcher(ABC):
         """Launch a kernel over ``size`` items without waiting for it; compile the kernel on its first launch."""
         if not hasattr(self._thread, "has_context"):
             # A thread has no context before its first CUDA call.
-            self._enter()
+            _call("cuCtxSetCurrent", self._context)
             self._thread.has_context = True
         loaded = self._loaded.get(kernel)
         if loaded is None:
@@ -69,24 +70,8 @@ class Launcher(ABC):
             loaded = self._loaded.get(kernel) or self._load(kernel)
         blocks = -(-size // loaded.items)
         if loaded.cooperative:
-            blocks = min(blocks, self._multiprocessors())
-        self._start(loaded, blocks, self._parameters.flatten(loaded.kinds, arguments))
-
-    @abstractmethod
-    def _enter(self) -> None:
-        """Make the GPU current in this thread."""
-
-    @abstractmethod
-    def _multiprocessors(self) -> int:
-        """Return the number of multiprocessors of the GPU."""
-
-    @abstractmethod
-    def _load_code(self, kernel: Kernel) -> Any:
-        """Link a kernel and load it on the GPU."""
-
-    @abstractmethod
-    def _start(self, loaded: LoadedKernel, blocks: int, parameters: list[Any]) -> None:
-        """Launch a kernel with its parameters on the stream."""
+            blocks = min(blocks, self._multiprocessors)
+        loaded.start(blocks, self._stream, self._parameters.pack(loaded.kinds, arguments))
 
     def _load(self, kernel: Kernel) -> LoadedKernel:
         with self._lock:
@@ -96,27 +81,55 @@ class Launcher(ABC):
             return self._loaded[kernel]
 
     def _load_equal(self, kernel: Kernel) -> LoadedKernel:
-        """Load a kernel, unless an equal one is loaded."""
+        """Link a kernel and load it on the GPU, unless an equal one is loaded."""
         digest = kernel_digest(kernel)
         found = self._by_digest.get(digest)
         if found is None or found.items != kernel.items:
             kinds = tuple(map(parameter_kind, kernel.signature))
             shape = (kernel.block, kernel.items, kernel.cooperative)
-            found = LoadedKernel(self._load_code(kernel), kinds, *shape)
+            found = LoadedKernel(_load_code(*link(kernel, self._cc)), kinds, *shape)
             if digest is not None:
                 self._by_digest[digest] = found
         return found
 
 
-@dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """A kernel loaded on a GPU."""
+    """A kernel loaded on a GPU, and the memory of its parameters, from which the driver copies them at each launch."""
 
-    code: Any
-    kinds: tuple[Any, ...]
-    block: int
-    items: int
-    cooperative: bool
+    def __init__(self, code: Any, kinds: tuple[Any, ...], block: int, items: int, cooperative: bool) -> None:
+        self.kinds, self.block, self.items, self.cooperative = kinds, block, items, cooperative
+        self._code = code
+        self._size = _SLOT * _count_parameters(kinds)
+        self._slots = ctypes.create_string_buffer(self._size or _SLOT)
+        self._address = ctypes.addressof(self._slots)
+        addresses = range(self._address, self._address + self._size, _SLOT)
+        self._places = (ctypes.c_void_p * (len(addresses) or 1))(*addresses)
+        self._launch = (
+            "cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel",
+            (ctypes.addressof(self._places),) if cooperative else (ctypes.addressof(self._places), 0),
+        )
+        self._lock = threading.Lock()
+
+    def start(self, blocks: int, stream: int, parameters: bytes) -> None:
+        """Launch the kernel with packed parameters."""
+        name, places = self._launch
+        with self._lock:
+            ctypes.memmove(self._address, parameters, self._size)
+            _call(name, self._code, blocks, 1, 1, self.block, 1, 1, 0, stream, *places)
+
+
+def _load_code(code: bytes, entry: str) -> Any:
+    """Return a function of machine code that the driver can launch; it stays loaded until the process ends."""
+    library = _call("cuLibraryLoadData", code, [], [], 0, [], [], 0)
+    return _call("cuKernelGetFunction", _call("cuLibraryGetKernel", library, entry.encode()))
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    """Call a function of the driver and return its result, if it has one."""
+    status, *results = getattr(driver, name)(*arguments)
+    if status:
+        raise RuntimeError(f"the NVIDIA driver failed: {name} returned {status.name} ({int(status)})")
+    return results[0] if results else None
 
 
 def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[bytes, str]:
@@ -182,50 +195,70 @@ def _linker_versions() -> tuple[object, ...]:
     return tuple((path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in found)
 
 
+_SLOT = 8
+"""Bytes between the beginnings of two parameters in memory; no parameter is larger."""
+_FLAGS = tuple(flag.to_bytes(_SLOT, "little") for flag in (0, 1))
+
+
 def parameter_kind(kind: Any) -> Any:
-    """Return how to pass a parameter of a Numba type: an array's dtype, a scalar's conversion, or a tuple of both."""
+    """Return how to pass a parameter of a Numba type: an array's dtype, what packs a scalar, or a tuple of both."""
     if isinstance(kind, types.Array):
         return np.dtype(numba.np.numpy_support.as_dtype(kind.dtype))
     if isinstance(kind, types.BaseTuple):
         return tuple(map(parameter_kind, kind))
     if isinstance(kind, types.Boolean):
-        return bool
-    as_c = getattr(ctypes, f"c_{ {'float32': 'float', 'float64': 'double'}.get(str(kind), str(kind)) }")
+        return lambda flag: _FLAGS[bool(flag)]
     if isinstance(kind, types.Integer):
-        return lambda number: as_c(operator.index(number))
-    return as_c
+        # In the order of bytes of these machines, the first ones are a smaller integer.
+        return lambda number: (operator.index(number) & 0xFFFFFFFFFFFFFFFF).to_bytes(_SLOT, "little")
+    as_c = {"float32": ctypes.c_float, "float64": ctypes.c_double}[str(kind)]
+    return lambda number: bytes(as_c(number)).ljust(_SLOT, b"\0")
+
+
+def _count_parameters(kinds: Iterable[Any]) -> int:
+    return sum(
+        _count_parameters(kind) if type(kind) is tuple else _OF_ARRAY if isinstance(kind, np.dtype) else 1
+        for kind in kinds
+    )
+
+
+_OF_ARRAY = 7
+"""Parameters of an array in Numba-CUDA's layout, which starts with two unused pointers."""
 
 
 class KernelParameters:
-    """Converts arrays and numbers to kernel parameters; the parameters of an array are cached while it exists."""
+    """Packs arrays and numbers as kernel parameters; those of an array are kept while it exists."""
 
     def __init__(self, pointer: Callable[[Any], int]) -> None:
         self._pointer = pointer
-        self._known: dict[int, tuple[weakref.ref[Any], np.dtype[Any], tuple[int, ...]]] = {}
+        self._known: dict[int, tuple[weakref.ref[Any], np.dtype[Any], bytes]] = {}
 
-    def flatten(self, kinds: Iterable[Any], arguments: Iterable[Any]) -> list[Any]:
-        """Return the parameters for arguments of these kinds, in order.
+    def pack(self, kinds: Iterable[Any], arguments: Iterable[Any]) -> bytes:
+        """Return the parameters for arguments of these kinds, in order, of 8 bytes each.
 
         Raises
         ------
         ArgumentTypeError
             An argument is not a contiguous, one-dimensional array of the expected dtype on the device.
         """
-        flat: list[Any] = []
+        parts: list[bytes] = []
+        self._add(parts, kinds, arguments)
+        return b"".join(parts)
+
+    def _add(self, parts: list[bytes], kinds: Iterable[Any], arguments: Iterable[Any]) -> None:
         known = self._known
         for kind, argument in zip(kinds, arguments, strict=True):
             if type(kind) is tuple:
-                flat += self.flatten(kind, argument)
+                self._add(parts, kind, argument)
             elif isinstance(kind, np.dtype):
-                _, dtype, parameters = known.get(id(argument)) or self._add(argument)
+                _, dtype, parameters = known.get(id(argument)) or self._learn(argument)
                 if dtype is not kind and dtype != kind:
                     raise ArgumentTypeError(f"the kernel expects an array of {kind}, not of {dtype}")
-                flat += parameters
+                parts.append(parameters)
             else:
-                flat.append(kind(argument))
-        return flat
+                parts.append(kind(argument))
 
-    def _add(self, array: Any) -> tuple[weakref.ref[Any], np.dtype[Any], tuple[int, ...]]:
+    def _learn(self, array: Any) -> tuple[weakref.ref[Any], np.dtype[Any], bytes]:
         is_contiguous = getattr(getattr(array, "flags", None), "c_contiguous", False)
         if not hasattr(type(array), "__cuda_array_interface__") or array.ndim != 1 or not is_contiguous:
             raise ArgumentTypeError(
@@ -238,7 +271,7 @@ class KernelParameters:
             known.pop(key, None)
 
         itemsize = array.dtype.itemsize
-        # Numba-CUDA's layout of an array parameter, which starts with two unused pointers.
         parameters = (0, 0, array.size, itemsize, self._pointer(array), array.size, itemsize)
-        known[key] = weakref.ref(array, forget), array.dtype, parameters
+        packed = b"".join(number.to_bytes(_SLOT, "little") for number in parameters)
+        known[key] = weakref.ref(array, forget), array.dtype, packed
         return known[key]

@@ -36,8 +36,8 @@ def check_numba_cuda(install: str) -> None:
     found, numpy = version("numba-cuda"), version("numpy")
     if not NUMBA_CUDA[0] <= _numbers(found) < NUMBA_CUDA[1]:
         raise MissingPackageError(
-            f"numba-cuda {found} is installed; at least {_text(NUMBA_CUDA[0])}, below {_text(NUMBA_CUDA[1])} is needed: "
-            f"{install}"
+            f"numba-cuda {found} is installed; at least {_text(NUMBA_CUDA[0])}, below {_text(NUMBA_CUDA[1])} is "
+            f"needed: {install}"
         )
     if _numbers(numpy) >= NUMPY_LIMIT:
         limit = _text(NUMPY_LIMIT)

@@ -48,7 +48,7 @@ CHAIN = 1 << 10
 """Maximum number of supersteps in one launch; some milliseconds, so that Ctrl-C and progress work."""
 _WIDE_BATCH = 8
 """The same while the frontier is too large for a chain, which may soon be possible again and takes less time."""
-_BATCH_EDGES = 1 << 16
+_BATCH_EDGES = 1 << 20
 """With at most this many active edges launching takes longer than running, so supersteps are launched together."""
 _ALONE_EDGES = 1 << 9
 """With at most this many active edges one block takes less time than a barrier of all blocks."""

@@ -321,10 +321,10 @@ class WorkerPool:
 
 def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
     """Return the content of the first frame to a new worker."""
-    import cloudpickle
+    from gpu_pregel.host.agents.workers.function_pickles import dump_function
 
     try:
-        pickled = cloudpickle.dumps(options)
+        pickled = dump_function(options)
     except Exception:
         parts = {f"compute function {name!r}": function for name, function in options.functions.items()}
         for what, part in {
@@ -333,7 +333,7 @@ def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
             "RetryPolicy's exceptions": options.retry,
         }.items():
             try:
-                cloudpickle.dumps(part)
+                dump_function(part)
             except Exception as error:
                 raise ArgumentError(
                     f"{what} cannot be sent to worker processes: {error}: create the objects that it refers to inside "
@@ -343,7 +343,7 @@ def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
     types = []
     for name, one in registered().items():
         with contextlib.suppress(Exception):  # data of this type will be refused
-            types.append((name, cloudpickle.dumps(one)))
+            types.append((name, dump_function(one)))
     return pipes.pack(
         {
             "options": pickled,

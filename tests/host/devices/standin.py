@@ -1,8 +1,7 @@
 """A stand-in for a GPU: the real ``CudaDevice`` and its real launch parameters, over a fake CuPy and the emulator.
 
-Only what needs a driver is replaced: CuPy, the query for GPUs and, of cuda-core, ``Device``, ``Stream``, ``launch`` and
-the loading of machine code. A launch is decoded from the bytes that cuda-core would pass to the driver. Without
-cuda-core, the functions of the driver are replaced (``StandinDriver``).
+Only what needs a driver is replaced: CuPy, the query for GPUs, and the driver's own functions (``StandinDriver``). A
+launch is decoded from the bytes that the driver would copy.
 """
 
 # ruff: noqa: N802 (the names of the driver's functions)
@@ -13,7 +12,6 @@ import ctypes
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -42,22 +40,6 @@ def why_no_standin() -> str | None:
     return f"{', '.join(missing)} not installed: pip install gpu-pregel[test-cuda]" if missing else None
 
 
-@dataclass(frozen=True)
-class LoadedKernel:
-    """What the stand-in loads instead of machine code."""
-
-    kernel: Any
-    cc: tuple[int, int]
-
-
-def launch_config(grid: int, block: int, is_cooperative: bool = False) -> Any:
-    """Return a launch's shape; for cooperative launches cuda-core asks the driver whether the GPU supports them."""
-    from cuda.core import LaunchConfig
-
-    config = LaunchConfig(grid=grid, block=block)
-    return SimpleNamespace(grid=config.grid, block=config.block, is_cooperative=is_cooperative)
-
-
 class StandinGpu:
     """One GPU that executes launches on the emulated device, in the order of their stream."""
 
@@ -70,6 +52,7 @@ class StandinGpu:
             self._streams, self._null = Stream.every, Stream.null
         self.cupy.memory.free = 1 << 34
         self.machine = EmulatedDevice(2)
+        self.driver = StandinDriver(self)
         self.launches = 0
         self._current = threading.local()
         self._devices: dict[tuple[str, int], Any] = {}
@@ -77,7 +60,7 @@ class StandinGpu:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Make this the only GPU of the process, until its pending work has run."""
-        from gpu_pregel.host.devices import core_launches, cupy_calls
+        from gpu_pregel.host.devices import cupy_calls, launches
 
         with pytest.MonkeyPatch.context() as patch:
             self._own_streams(patch, self._streams, self._null)
@@ -85,11 +68,8 @@ class StandinGpu:
             patch.setattr(cupy_calls, "cupy", self.cupy)
             patch.setattr(devices, "_has_gpu", devices._has_gpu.__wrapped__)
             patch.setattr(devices, "_devices", self._devices)
-            patch.setattr(core_launches, "Device", self._device)
-            patch.setattr(core_launches, "LaunchConfig", launch_config)
-            patch.setattr(core_launches, "Stream", SimpleNamespace(from_handle=self._streams.__getitem__))
-            patch.setattr(core_launches, "load", self._load)
-            patch.setattr(core_launches, "launch", self._launch)
+            patch.setattr(launches, "driver", self.driver)
+            patch.setattr(launches, "link", self.driver.link)
             try:
                 yield
                 for stream in list(self._streams.values()):
@@ -107,30 +87,13 @@ class StandinGpu:
         patch.setattr(Stream, "every", streams)
         patch.setattr(Stream, "null", null, raising=False)
 
-    def _device(self, number: int) -> Any:
-        properties = SimpleNamespace(multiprocessor_count=MULTIPROCESSORS)
-        return SimpleNamespace(set_current=lambda: self.enter(number), properties=properties)
-
     def enter(self, number: int) -> None:
+        """Make the GPU current in this thread."""
         assert number == H100.number
         self._current.device = number
 
-    def _load(self, kernel: Any, cc: tuple[int, int]) -> LoadedKernel:
-        """Link a kernel, as the device does before it loads the code."""
-        from gpu_pregel.host.devices import launches
-
-        assert cc == H100.compute_capability
-        for chip in _chips_for(kernel):
-            code, entry = launches.link(kernel, chip)
-            assert f".text.{entry}\0".encode() in code
-        return LoadedKernel(kernel, cc)
-
-    def _launch(self, stream: Stream, config: Any, loaded: LoadedKernel, *parameters: Any) -> None:
-        """Decode a launch as the driver does, and append it to the stream."""
-        self.start(stream, config, loaded.kernel, PassedParameters(parameters))
-
     def start(self, stream: Stream, config: Any, kernel: Any, parameters: PassedParameters) -> None:
-        """Append a launch to the stream."""
+        """Decode a launch as the driver does, and append it to the stream."""
         if getattr(self._current, "device", None) != H100.number:
             raise CUDARuntimeError("CUDA_ERROR_INVALID_CONTEXT: the thread has no current device")
         assert fake_cupy.stack[-1] is stream
@@ -153,27 +116,26 @@ def _chips_for(kernel: Any) -> list[tuple[int, int]]:
 
 
 class StandinDriver:
-    """The functions of the driver that ``driver_launches`` calls, on a stand-in."""
+    """The functions of the driver that ``launches`` calls, on a stand-in, and the linking of what they load."""
 
-    def __init__(self, gpu: StandinGpu, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, gpu: StandinGpu) -> None:
         from cuda.bindings import driver
 
-        from gpu_pregel.host.devices import core_launches, driver_launches
-
-        self.CUdevice_attribute = driver.CUdevice_attribute
-        self._gpu = gpu
-        self._linked: dict[tuple[bytes, str], Any] = {}
-        self.loaded: list[Any] = []
-        patch.setattr(core_launches, "Stream", SimpleNamespace())
-        patch.setattr(driver_launches, "driver", self)
-        patch.setattr(driver_launches, "link", self._link)
-
-    def _link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
         from gpu_pregel.host.devices import launches
 
-        code = launches.link(kernel, cc)
-        self._linked[code] = kernel
-        return code
+        self.CUdevice_attribute = driver.CUdevice_attribute
+        self._gpu, self._link = gpu, launches.link
+        self._linked: dict[tuple[bytes, str], Any] = {}
+        self.loaded: list[Any] = []
+
+    def link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
+        """Link a kernel, as the device does before it loads the code, for one of several chips or for all."""
+        assert cc == H100.compute_capability
+        for chip in _chips_for(kernel):
+            code, entry = self._link(kernel, chip)
+            assert f".text.{entry}\0".encode() in code
+        self._linked[code, entry] = kernel
+        return code, entry
 
     def cuDeviceGet(self, number: int) -> tuple[int, int]:
         return 0, number
@@ -194,8 +156,11 @@ class StandinDriver:
         return 0, code
 
     def cuLibraryGetKernel(self, library: bytes, name: bytes) -> tuple[int, Any]:
-        self.loaded.append(self._linked[library, name.decode()])
-        return 0, self.loaded[-1]
+        return 0, self._linked[library, name.decode()]
+
+    def cuKernelGetFunction(self, kernel: Any) -> tuple[int, Any]:
+        self.loaded.append(kernel)
+        return 0, kernel
 
     def cuLaunchKernel(self, kernel: Any, *arguments: Any) -> tuple[int]:
         *shape, extra = arguments
@@ -209,18 +174,15 @@ class StandinDriver:
         *shape, shared, stream, places = arguments
         assert shared == 0
         config = SimpleNamespace(grid=tuple(shape[:3]), block=tuple(shape[3:]), is_cooperative=is_cooperative)
-        self._gpu.start(Stream.every[stream], config, kernel, ParametersAt(places, kernel.signature))
+        self._gpu.start(Stream.every[stream], config, kernel, parameters_at(places, kernel.signature))
         return (0,)
 
 
 class PassedParameters:
-    """The bytes of a launch's parameters, decoded by the types that the kernel's code has for them."""
+    """The bytes of a launch's parameters, at these addresses, decoded by the types of the kernel's code."""
 
-    def __init__(self, parameters: Sequence[Any]) -> None:
-        from cuda.core._kernel_arg_handler import ParamHolder
-
-        self._holder = ParamHolder(tuple(parameters))  # raises for arguments that cuda-core cannot pass
-        self._places: Iterator[int] = iter((ctypes.c_uint64 * len(parameters)).from_address(self._holder.ptr))
+    def __init__(self, places: Iterable[int]) -> None:
+        self._places: Iterator[int] = iter(places)
 
     def arguments(self, signature: Sequence[Any]) -> list[Any]:
         """Return the arguments for the emulated device; there are exactly as many parameters as the kernel has."""
@@ -254,11 +216,9 @@ class PassedParameters:
         return np.frombuffer(ctypes.string_at(place, dtype.itemsize), dtype)[0]
 
 
-class ParametersAt(PassedParameters):
-    """As many parameters as a kernel has, given the address of their addresses."""
-
-    def __init__(self, address: int, signature: Sequence[Any]) -> None:
-        self._places = iter((ctypes.c_uint64 * _count(signature)).from_address(address))
+def parameters_at(address: int, signature: Sequence[Any]) -> PassedParameters:
+    """Return as many parameters as a kernel has, given the address of their addresses."""
+    return PassedParameters((ctypes.c_uint64 * _count(signature)).from_address(address))
 
 
 def _count(signature: Iterable[Any]) -> int:

@@ -1,21 +1,21 @@
 """Tests of the arguments that a launch passes to the driver; kernels are compiled and linked, but not run."""
 
+# ruff: noqa: N802 (the names of the driver's functions)
+
 from __future__ import annotations
 
 import ctypes
 import gc
-import inspect
 import re
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from gpu_pregel.errors import ArgumentTypeError
-from tests.host.devices.standin import launch_config
 from tests.packages import needs
 
 
@@ -23,41 +23,89 @@ class RecordingLauncher:
     """A launcher for a GPU that does not exist, which records its launches."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from gpu_pregel.host.devices import core_launches
+        from cuda.bindings import driver
 
-        self.calls: list[tuple[Any, Any, Any, list[Any]]] = []
+        from gpu_pregel.host.devices import launches
+
+        self.calls: list[Call] = []
         self.current: list[int] = []
         self.loaded: list[Any] = []
-        self.launcher = core_launches.CoreLauncher(3, (9, 0), 0x51, _pointer)
+        self._own_link = launches.link
+        self.CUdevice_attribute = driver.CUdevice_attribute
+        monkeypatch.setattr(launches, "driver", self)
+        monkeypatch.setattr(launches, "link", self.link)
+        self.launcher = launches.Launcher(3, (9, 0), 0x51, _pointer)
 
-        def launch(stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
-            ParamHolder(arguments)  # raises for arguments that cuda-core cannot pass
-            self.calls.append((stream, config, kernel, list(arguments)))
-
-        from cuda.core._kernel_arg_handler import ParamHolder
-
-        monkeypatch.setattr(core_launches, "launch", launch)
-        monkeypatch.setattr(
-            core_launches,
-            "Device",
-            lambda number: SimpleNamespace(
-                set_current=lambda: self.current.append(number), properties=SimpleNamespace(multiprocessor_count=132)
-            ),
-        )
-        monkeypatch.setattr(core_launches, "LaunchConfig", launch_config)
-        monkeypatch.setattr(core_launches, "load", self.load)
-
-    def load(self, kernel: Any, cc: tuple[int, int]) -> Any:
-        """Compile and link for a chip without loading; return the PTX as the kernel."""
-        from gpu_pregel.host.devices import launches
-        from tests.kernels.ptx import to_ptx
-
+    def link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
+        """Compile and link for a chip."""
         assert cc == (9, 0)
-        code, entry = launches.link(kernel, cc)
+        code, entry = self._own_link(kernel, cc)
         assert code[:4] == b"\x7fELF"
         assert f".text.{entry}".encode() in code
         self.loaded.append(kernel)
-        return to_ptx(kernel.function, kernel.signature, cc, block=kernel.launch_bounds)
+        return code, entry
+
+    # The functions of the driver.
+
+    def cuDeviceGet(self, number: int) -> tuple[int, int]:
+        return 0, number
+
+    def cuDevicePrimaryCtxRetain(self, device: int) -> tuple[int, int]:
+        return 0, 0xC0 + device
+
+    def cuDeviceGetAttribute(self, attribute: Any, device: int) -> tuple[int, int]:
+        assert (attribute.name, device) == ("CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT", 3)
+        return 0, 132
+
+    def cuCtxSetCurrent(self, context: int) -> tuple[int]:
+        self.current.append(context - 0xC0)
+        return (0,)
+
+    def cuLibraryLoadData(self, code: bytes, *options: Any) -> tuple[int, Any]:
+        assert options == ([], [], 0, [], [], 0)
+        return 0, self.loaded[-1]
+
+    def cuLibraryGetKernel(self, library: Any, name: bytes) -> tuple[int, Any]:
+        return 0, library
+
+    def cuKernelGetFunction(self, kernel: Any) -> tuple[int, Any]:
+        return 0, kernel
+
+    def cuLaunchKernel(self, kernel: Any, *arguments: int) -> tuple[int]:
+        *shape, extra = arguments
+        assert extra == 0
+        return self._launch(kernel, False, *shape)
+
+    def cuLaunchCooperativeKernel(self, kernel: Any, *arguments: int) -> tuple[int]:
+        return self._launch(kernel, True, *arguments)
+
+    def _launch(self, kernel: Any, is_cooperative: bool, *arguments: int) -> tuple[int]:
+        """Copy as many bytes of each parameter as the code declares, as the driver does."""
+        *shape, shared, stream, places = arguments
+        assert (shape[1:3], shape[4:], shared, stream) == ([1, 1], [1, 1], 0, 0x51)
+        ptx = _ptx_of(kernel)
+        declared = re.findall(r"\.param \.([uf]\d+)", ptx.split(".entry")[1].split(")")[0])
+        sizes = [{"u64": 8, "u32": 4, "f32": 4, "f64": 8, "u8": 1}[one] for one in declared]
+        addresses = (ctypes.c_uint64 * len(sizes)).from_address(places)
+        passed = list(map(ctypes.string_at, addresses, sizes))
+        self.calls.append(Call(shape[0], shape[3], is_cooperative, ptx, passed))
+        return (0,)
+
+
+class Call(NamedTuple):
+    """A launch: its shape, the PTX of the kernel and the bytes of each parameter."""
+
+    blocks: int
+    block: int
+    is_cooperative: bool
+    ptx: str
+    parameters: list[bytes]
+
+
+def _ptx_of(kernel: Any) -> str:
+    from tests.kernels.ptx import to_ptx
+
+    return to_ptx(kernel.function, kernel.signature, (9, 0), block=kernel.launch_bounds)
 
 
 @pytest.fixture
@@ -79,8 +127,8 @@ def _pointer(array: Any) -> int:
     return int(array.data.ptr)
 
 
-def _array_parameters(pointer: int, size: int, itemsize: int) -> list[int]:
-    return [0, 0, size, itemsize, pointer, size, itemsize]
+def _array_parameters(pointer: int, size: int, itemsize: int) -> list[bytes]:
+    return [number.to_bytes(8, "little") for number in (0, 0, size, itemsize, pointer, size, itemsize)]
 
 
 def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: RecordingLauncher) -> None:
@@ -91,18 +139,17 @@ def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recordin
     labels, largest = (_array(1000, np.uint32, pointer) for pointer in (0x30000, 0x40000))
     for size in (1000, 1000, 100):
         launch(kernel, size, (indptr, indices, labels, largest))
-    (stream, first, ptx, arguments), second, third = recorded.calls
-    assert int(stream.handle) == 0x51
-    assert (first.grid, first.block, third[1].grid) == ((4, 1, 1), (256, 1, 1), (1, 1, 1))
+    first, second, third = recorded.calls
+    assert (first.blocks, first.block, third.blocks, first.is_cooperative) == (4, 256, 1, False)
     vertices = [*_array_parameters(0x30000, 1000, 4), *_array_parameters(0x40000, 1000, 4)]
     expected = [*_array_parameters(0x10000, 1001, 4), *_array_parameters(0, 0, 4), *vertices]
-    assert arguments == second[3] == third[3] == expected
+    assert first.parameters == second.parameters == third.parameters == expected
     assert len(recorded.loaded) == 1
-    assert ".target sm_90" in ptx
-    assert len(re.findall(r"\.maxntid 256\b", ptx)) == 1
+    assert ".target sm_90" in first.ptx
+    assert len(re.findall(r"\.maxntid 256\b", first.ptx)) == 1
     # The other width of offsets needs another kernel.
     launch(kernel, 1000, (_array(1001, np.int64, 0x10000), indices, labels, largest))
-    assert recorded.calls[-1][3][:7] == _array_parameters(0x10000, 1001, 8)
+    assert recorded.calls[-1].parameters[:7] == _array_parameters(0x10000, 1001, 8)
     assert len(recorded.loaded) == 2
     assert recorded.current == [3]
     thread = threading.Thread(target=launch, args=(kernel, 1000, (indptr, indices, labels, largest)))
@@ -123,10 +170,7 @@ def test_items_per_block_may_differ_from_threads_per_block(recorded: RecordingLa
     recorded.launcher.launch(clear, 101, (_array(1, np.uint32, 0x10000),))
     # An equal function in blocks of more items.
     recorded.launcher.launch(replace(clear, items=200), 101, (_array(1, np.uint32, 0x10000),))
-    assert [(config.grid, config.block) for _, config, *_ in recorded.calls] == [
-        ((2, 1, 1), (1024, 1, 1)),
-        ((1, 1, 1), (1024, 1, 1)),
-    ]
+    assert [(call.blocks, call.block) for call in recorded.calls] == [(2, 1024), (1, 1024)]
 
 
 def test_machine_code_on_disk_depends_on_compiler_and_linker(
@@ -142,7 +186,7 @@ def test_machine_code_on_disk_depends_on_compiler_and_linker(
         return b"\x7fELF", "compress"
 
     monkeypatch.setattr(launches, "stored", stored)
-    launches.link(components_cuda.compress, (8, 9))
+    recorded._own_link(components_cuda.compress, (8, 9))
     ((form, versions),) = given
     assert form == "sm_89"
     assert set(compiled_kernels.lowering_versions()) < set(versions)
@@ -160,9 +204,9 @@ def test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most(recorded: R
 
     for size in (1, 20 << 10, 1 << 20):
         recorded.launcher.launch(nothing, size, ())
-    assert [call[1].grid[0] for call in recorded.calls] == [1, 80, 132]
-    assert all(call[1].is_cooperative for call in recorded.calls)
-    assert ".minnctapersm 1" in recorded.calls[0][2]
+    assert [call.blocks for call in recorded.calls] == [1, 80, 132]
+    assert all(call.is_cooperative for call in recorded.calls)
+    assert ".minnctapersm 1" in recorded.calls[0].ptx
 
 
 def test_parameters_match_the_code_and_numba(recorded: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,9 +227,7 @@ def test_parameters_match_the_code_and_numba(recorded: RecordingLauncher, monkey
     arrays = [_array(3, np.float32, 0x1000), _array(5, np.uint32, 0x2000), _array(1, np.uint32, 0x3000)]
     given = (np.int64(-3), 7, np.float32(1.5), 2.5, np.bool_(True))
     recorded.launcher.launch(kernel_of_all_types, 1, ((arrays[0], arrays[1]), (), *given, arrays[2]))
-    _, _, ptx, parameters = recorded.calls[0]
-    declared = re.findall(r"\.param \.([uf]\d+)", ptx.split(".entry")[1].split(")")[0])
-    assert list(map(_size, parameters)) == [{"u64": 8, "u32": 4, "f32": 4, "f64": 8, "u8": 1}[one] for one in declared]
+    (call,) = recorded.calls
     theirs = [_array_of_numba(array, devicearray) for array in arrays]
     numba_kernel = _Kernel.__new__(_Kernel)
     numba_kernel.extensions = []
@@ -193,16 +235,10 @@ def test_parameters_match_the_code_and_numba(recorded: RecordingLauncher, monkey
     plain = (-3, 7, 1.5, 2.5, True)
     for kind, value in zip(kernel_of_all_types.signature, ((theirs[0], theirs[1]), (), *plain, theirs[2]), strict=True):
         numba_kernel._prepare_args(kind, value, 0, [], expected)
-    assert [(type(one), getattr(one, "value", one)) for one in parameters] == [
-        (type(one), getattr(one, "value", one)) for one in expected
-    ]
-
-
-def _size(parameter: Any) -> int:
-    """Return the bytes that cuda-core passes."""
-    if isinstance(parameter, bool):
-        return 1
-    return 8 if isinstance(parameter, int) else ctypes.sizeof(parameter)
+    of_numba = [one.to_bytes(8, "little", signed=True) if isinstance(one, int) else bytes(one) for one in expected]
+    assert len(of_numba) == len(call.parameters)
+    # A flag has eight bytes there, of which the driver copies one.
+    assert all(one.startswith(ours) for one, ours in zip(of_numba, call.parameters, strict=True))
 
 
 def _array_of_numba(array: Any, devicearray: Any) -> Any:
@@ -210,43 +246,67 @@ def _array_of_numba(array: Any, devicearray: Any) -> Any:
     return devicearray.DeviceNDArray((array.size,), (array.dtype.itemsize,), array.dtype, gpu_data=memory)
 
 
-def test_the_driver_gets_the_bytes_that_cuda_core_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_have_the_bytes_that_cuda_core_passes() -> None:
     needs("cuda.core", "emulated")
     from cuda.core._kernel_arg_handler import ParamHolder
     from numba.cuda import types
 
-    from gpu_pregel.host.devices import driver_launches
-    from gpu_pregel.host.devices.launches import LoadedKernel, parameter_kind
+    from gpu_pregel.host.devices.launches import parameter_kind
 
-    launched: list[tuple[Any, ...]] = []
-
-    def launch(code: Any, *arguments: int) -> tuple[int]:
-        *shape, places, _ = arguments
-        addresses = (ctypes.c_uint64 * len(sizes)).from_address(places)
-        launched.append((code, *shape, list(map(ctypes.string_at, addresses, sizes))))
-        return (0,)
-
-    driver = SimpleNamespace(
-        cuDeviceGet=lambda number: (0, number),
-        cuDevicePrimaryCtxRetain=lambda device: (0, 0xC0),
-        cuLaunchKernel=launch,
+    numbers = (
+        *(
+            (types.int64, -3, ctypes.c_int64),
+            (types.uint64, 2**64 - 1, ctypes.c_uint64),
+            (types.uint32, 7, ctypes.c_uint32),
+        ),
+        *(
+            (types.float32, 1.5, ctypes.c_float),
+            (types.float32, 1e300, ctypes.c_float),
+            (types.float64, 2.5, ctypes.c_double),
+        ),
+        *((types.boolean, True, bool), (types.int8, -1, ctypes.c_int8)),
     )
-    monkeypatch.setattr(driver_launches, "driver", driver)
-    launcher = driver_launches.DriverLauncher(3, (9, 0), 0x51, _pointer)
-    numbers = ((types.int64, -3), (types.uint32, 7), (types.float32, 1.5), (types.float64, 2.5), (types.boolean, True))
-    given = [1 << 62, *(parameter_kind(kind)(number) for kind, number in numbers)]
-    sizes = [8, 8, 4, 4, 8, 1]
-    holder = ParamHolder(tuple(given))
-    theirs = (ctypes.c_uint64 * len(sizes)).from_address(holder.ptr)
-    launcher._start(LoadedKernel("code", (), 256, 256, False), 5, given)
-    assert launched == [("code", 5, 1, 1, 256, 1, 1, 0, 0x51, list(map(ctypes.string_at, theirs, sizes)))]
+    holder = ParamHolder(tuple(as_c(number) for _, number, as_c in numbers))
+    places = (ctypes.c_uint64 * len(numbers)).from_address(holder.ptr)
+    for place, (kind, number, as_c) in zip(places, numbers, strict=True):
+        packed = parameter_kind(kind)(number)
+        size = 1 if as_c is bool else ctypes.sizeof(as_c)
+        assert (packed[:size], len(packed)) == (ctypes.string_at(place, size), 8)
+
+
+def test_threads_that_launch_one_kernel_do_not_mix_their_parameters(recorded: RecordingLauncher) -> None:
+    from numba.cuda import types
+
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(types.uint32[::1], types.int64, types.int64)
+    def put(out: Any, first: int, second: int) -> None:
+        out[first] = second
+
+    out = _array(1, np.uint32, 0x10000)
+    recorded.launcher.launch(put, 1, (out, 0, 0))
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            recorded.launcher.launch(put, 1, (out, number, number))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    passed = [call.parameters[-2:] for call in recorded.calls]
+    assert len(passed) == 201
+    assert all(first == second for first, second in passed)
 
 
 @pytest.mark.usefixtures("young_heap")
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
     needs("numba_cuda", "emulated")
     needs("cupy", "test-cuda")
-    from gpu_pregel.host.devices.launches import KernelParameters
+    from numba.cuda import types
+
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
 
     queried: list[int] = []
 
@@ -256,10 +316,10 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
 
     parameters, double = KernelParameters(pointer), np.dtype(np.float64)
     array = _array(4, np.float64, 0x4000)
-    first = parameters.flatten((double,), (array,))
-    assert parameters.flatten(((double, bool),), ((array, 1),)) == [*first, True]
+    first, flag = parameters.pack((double,), (array,)), parameter_kind(types.boolean)
+    assert parameters.pack(((double, flag),), ((array, 1),)) == first + b"\1" + bytes(7)
     assert queried == [0x4000]
-    assert parameters.flatten((double,), (array[1:],)) == _array_parameters(0x4008, 3, 8)
+    assert parameters.pack((double,), (array[1:],)) == b"".join(_array_parameters(0x4008, 3, 8))
     assert queried == [0x4000, 0x4008]
     gc.collect()
     assert len(parameters._known) == 1
@@ -281,23 +341,18 @@ def test_invalid_arguments() -> None:
         with pytest.raises(
             ArgumentTypeError, match=rf"take contiguous arrays of one .*, not {type(wrong).__name__}: use"
         ):
-            parameters.flatten((byte,), (wrong,))
+            parameters.pack((byte,), (wrong,))
     with pytest.raises(ArgumentTypeError, match="the kernel expects an array of uint8, not of bool"):
-        parameters.flatten((byte,), (_array(8, np.bool_, 0),))
+        parameters.pack((byte,), (_array(8, np.bool_, 0),))
     with pytest.raises(TypeError, match="float"):
-        parameters.flatten((parameter_kind(types.int64),), (1.5,))
+        parameters.pack((parameter_kind(types.int64),), (1.5,))
     with pytest.raises(ValueError, match="argument 2 is shorter"):
-        parameters.flatten((byte, byte), (_array(8, np.uint8, 0),))
+        parameters.pack((byte, byte), (_array(8, np.uint8, 0),))
 
 
-def test_the_calls_of_cuda_core_exist() -> None:
-    core = needs("cuda.core", "emulated")
-    inspect.signature(core.launch).bind("stream", "config", "kernel", 1, 2)
-    inspect.signature(core.Stream.from_handle).bind(0x51)
-    config = core.LaunchConfig(grid=3, block=256)
-    assert (config.grid, config.block, config.is_cooperative) == ((3, 1, 1), (256, 1, 1), False)
-    assert callable(core.Device.set_current)
-    assert callable(core.ObjectCode.get_kernel)
+def test_the_functions_of_the_driver_exist() -> None:
     driver = needs("cuda.bindings.driver", "emulated")
-    for name in ("LaunchKernel", "LaunchCooperativeKernel", "LibraryLoadData", "LibraryGetKernel", "CtxSetCurrent"):
+    for name in ("LaunchKernel", "LaunchCooperativeKernel", "LibraryLoadData", "LibraryGetKernel", "KernelGetFunction"):
+        assert callable(getattr(driver, f"cu{name}"))
+    for name in ("CtxSetCurrent", "DeviceGet", "DeviceGetAttribute", "DevicePrimaryCtxRetain"):
         assert callable(getattr(driver, f"cu{name}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import DeviceError, EmulationError, NotEnoughMemoryError
+from gpu_pregel.host import devices
 from gpu_pregel.host.devices import get_device, gpus, usable_devices
 from gpu_pregel.host.devices.gpus import Gpus
 from tests.host.devices import fake_cupy, standin
@@ -144,16 +146,18 @@ def test_parameters_are_decoded_by_the_types_of_the_kernel(device: Any) -> None:
 
     signature = (types.float32, types.boolean, types.int64, types.Tuple((types.uint32[::1], types.float64)))
     array = device.upload(chain(3))
-    flat = device._launcher._parameters.flatten(map(parameter_kind, signature), (1.5, True, -1, (array, 0.1)))
-    first, flag, number, (passed, last) = standin.PassedParameters(flat).arguments(signature)
+    kinds = tuple(map(parameter_kind, signature))
+    packed = ctypes.create_string_buffer(device._launcher._parameters.pack(kinds, (1.5, True, -1, (array, 0.1))))
+    places = range(ctypes.addressof(packed), ctypes.addressof(packed) + len(packed) - 1, 8)
+    first, flag, number, (passed, last) = standin.PassedParameters(places).arguments(signature)
     assert (first, flag, number, passed.address, passed.size, last) == (1.5, True, -1, array.data.ptr, 3, 0.1)
     with pytest.raises(AssertionError, match="more parameters"):
-        standin.PassedParameters([*flat, 0]).arguments(signature)
+        standin.PassedParameters([*places, 0]).arguments(signature)
     with pytest.raises(AssertionError, match="fewer parameters"):
-        standin.PassedParameters(flat[:-1]).arguments(signature)
-    flat[7] = 4
+        standin.PassedParameters(places[:-1]).arguments(signature)
+    packed[6 * 8] = 8
     with pytest.raises(AssertionError, match="itemsize"):
-        standin.PassedParameters([*flat[:6], 8, *flat[7:]]).arguments(signature)
+        standin.PassedParameters(places).arguments(signature)
 
 
 def test_memory_is_allocated_on_the_current_stream(gpu: StandinGpu) -> None:
@@ -162,11 +166,10 @@ def test_memory_is_allocated_on_the_current_stream(gpu: StandinGpu) -> None:
     assert not fake_cupy.stack
 
 
-def test_without_the_launch_of_cuda_core_the_driver_launches(gpu: StandinGpu) -> None:
+def test_each_kernel_is_loaded_once_and_launched_in_blocks_or_together(gpu: StandinGpu) -> None:
     from numba import cuda
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.driver_launches import DriverLauncher
     from gpu_pregel.kernels.library.jit_cuda import kernel
 
     @kernel(types.uint32[::1], types.int64, cooperative=True)
@@ -174,10 +177,9 @@ def test_without_the_launch_of_cuda_core_the_driver_launches(gpu: StandinGpu) ->
         for i in range(cuda.grid(1), len(out), cuda.gridsize(1)):
             out[i] = value
 
-    with gpu.installed(), pytest.MonkeyPatch.context() as patch:
-        driver = standin.StandinDriver(gpu, patch)
+    with gpu.installed():
+        before = len(gpu.driver.loaded)
         device: Any = get_device("cuda")
-        assert type(device._launcher) is DriverLauncher
         labels = device.upload(chain())
         compress(device, labels)
         assert device.download(labels).tolist() == [0] * 100
@@ -187,8 +189,9 @@ def test_without_the_launch_of_cuda_core_the_driver_launches(gpu: StandinGpu) ->
         assert set(device.download(many)) == {7}
         assert set(device.download(labels)) == {8}
         assert gp.connected_components(gp.grid(12, holes=0), device="cuda").to_numpy().tolist() == [0] * 144
-    assert [one.name for one in driver.loaded[:2]] == ["compress", "fill"]
-    assert len(driver.loaded) == len(set(driver.loaded))
+    loaded = [one.name for one in gpu.driver.loaded[before:]]
+    assert loaded.count("fill") == 1
+    assert len(loaded) == len(set(loaded))
 
 
 def test_a_chip_that_is_newer_than_the_packages_is_refused_before_any_work(gpu: StandinGpu) -> None:
@@ -199,12 +202,13 @@ def test_a_chip_that_is_newer_than_the_packages_is_refused_before_any_work(gpu: 
             get_device("cuda")
 
 
-def test_the_error_names_both_reasons_if_neither_can_launch(gpu: StandinGpu) -> None:
+def test_a_driver_that_gives_no_context(gpu: StandinGpu) -> None:
     from cuda.bindings.driver import CUresult
 
     with gpu.installed(), pytest.MonkeyPatch.context() as patch:
-        driver = standin.StandinDriver(gpu, patch)
-        failed = CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
-        patch.setattr(driver, "cuDevicePrimaryCtxRetain", lambda device: failed)
-        with pytest.raises(DeviceError, match=r"cuda-core cannot .*from_handle.*, nor can .*CUDA_ERROR_OUT_OF_MEMORY"):
+        patch.setattr(devices, "_devices", {})
+        patch.setattr(
+            gpu.driver, "cuDevicePrimaryCtxRetain", lambda device: (CUresult.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,)
+        )
+        with pytest.raises(DeviceError, match=r"cuDevicePrimaryCtxRetain returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"):
             get_device("cuda")

@@ -208,9 +208,21 @@ _LAUNCHER = faults_in(
     ),
     (
         "parameters of an array are made at each launch",
-        "        known[key] = weakref.ref(array, forget), array.dtype, parameters\n        return known[key]\n",
-        "        return weakref.ref(array, forget), array.dtype, parameters\n",
+        "        known[key] = weakref.ref(array, forget), array.dtype, packed\n        return known[key]\n",
+        "        return weakref.ref(array, forget), array.dtype, packed\n",
         f"{_LAUNCHES}test_array_parameters_are_cached_while_the_array_exists",
+    ),
+    (
+        "blocks that wait for each other are launched plainly",
+        '"cuLaunchCooperativeKernel" if cooperative else',
+        '"cuLaunchCooperativeKernel" if False else',
+        f"{_LAUNCHES}test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most",
+    ),
+    (
+        "a new thread has no context",
+        '            _call("cuCtxSetCurrent", self._context)\n',
+        "            pass\n",
+        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
     (
         "an array's shape is its size in bytes",
@@ -219,19 +231,4 @@ _LAUNCHER = faults_in(
         f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
 )
-_CORE = faults_in(
-    "host/devices/core_launches.py",
-    (
-        "blocks that wait for each other are launched plainly",
-        "{_COOPERATIVE: True} if",
-        "{_COOPERATIVE: False} if",
-        f"{_LAUNCHES}test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most",
-    ),
-    (
-        "a new thread has no context",
-        "        Device(self._number).set_current()\n",
-        "        pass\n",
-        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
-    ),
-)
-FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER, *_CORE)
+FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER)
