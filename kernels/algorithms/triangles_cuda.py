@@ -267,25 +267,57 @@ def _look_up_rows(begin: Any, length: Any, heads: Any, keys: Any, hits: Any, tab
 
 
 @device
-def _count_with(x: Any, size: Any, row: Any, e: Any, end: Any, rows: Any, tables: Any, counts: Any) -> Any:
-    """Count the triangles of x with the neighbour of each lane, at edge e if that is before ``end``, in the table.
+def _edge_at(indptr: Any, piece: Any, place: Any) -> Any:
+    """Return the edge at a place of a piece, which is a vertex and the number of the piece in its row."""
+    x, number = piece
+    return np.uint64(indptr[x]) + np.uint64(number) * np.uint64(PIECE) + np.uint64(place)
 
-    The neighbour must have a shorter forward row than x, whose row has ``size`` vertices, or the same length and a
-    lower number. The row of x begins at ``row``.
+
+@device
+def _edges_in(indptr: Any, piece: Any) -> Any:
+    """Return the number of edges of a piece."""
+    end = np.uint64(indptr[piece[0] + np.uint32(1)])
+    return np.uint32(min(end - _edge_at(indptr, piece, np.uint32(0)), np.uint64(PIECE)))
+
+
+@device
+def _count_with(piece: Any, place: Any, edges: Any, rows: Any, tables: Any, counts: Any) -> None:
+    """Count the triangles of a vertex with the neighbour of each lane, that at ``place`` of a piece of its row.
+
+    The neighbour must have a shorter forward row, or one as long and a lower number. The table has the forward row of
+    the vertex, or a part of it.
     """
-    indices, begins, heads = rows
+    indptr, indices, begins, heads = rows
     keys, hits, table, shift = tables
-    begin, length, y = np.uint64(0), np.uint32(0), x
-    if e < end:
-        y = indices[e]
-        if y != x and (e == row or indices[e - np.uint64(1)] != y):
+    begin, length = np.uint64(0), np.uint32(0)
+    if place < edges:
+        x, e = piece[0], _edge_at(indptr, piece, place)
+        if _joins_another(indptr, indices, x, e):
+            y, size = indices[e], _length(begins, x)
             begin, length = np.uint64(begins[y]), _length(begins, y)
             if length > size or (length == size and y > x):
                 length = np.uint32(0)
     found = _look_up_rows(begin, length, heads, keys, hits, table, shift)
     if found > np.uint32(0):
-        fetch_and_add(counts, y, found)
-    return found
+        # Positions and neighbours are read again, which saves registers.
+        fetch_and_add(counts, indices[_edge_at(indptr, piece, place)], found)
+
+
+@device
+def _add_hits(keys: Any, hits: Any, place: Any, counts: Any) -> Any:
+    """Add the hits of a slot to the count of its vertex, and return them."""
+    number = hits[place]
+    if number > np.uint32(0):
+        fetch_and_add(counts, keys[place], number)
+    return number
+
+
+@device
+def _add_found(x: Any, found: Any, counts: Any) -> None:
+    """Add the sum of what the lanes of a warp found to the count of x."""
+    found = np.uint32(sum_of_warp(found))
+    if lane_number() == np.uint32(0) and found > np.uint32(0):
+        fetch_and_add(counts, x, found)
 
 
 @device
@@ -305,8 +337,8 @@ def count_long(
     keys = cuda.shared.array(BLOCK_SLOTS, types.uint32)
     hits = cuda.shared.array(BLOCK_SLOTS, types.uint32)
     claimed = cuda.shared.array(1, types.uint32)
-    thread, lane, piece = np.uint32(cuda.threadIdx.x), lane_number(), np.uint32(cuda.blockIdx.x)
-    x = pieces[piece]
+    thread, lane, block = np.uint32(cuda.threadIdx.x), lane_number(), np.uint32(cuda.blockIdx.x)
+    x, number = pieces[block], numbers[block]
     size, part, found = _length(begins, x), np.uint32(0), np.uint32(0)
     while part < size:
         entries = min(np.uint32(size - part), np.uint32(BLOCK_ENTRIES))
@@ -321,24 +353,17 @@ def count_long(
             vertex = heads[np.uint64(begins[x]) + np.uint64(part) + np.uint64(k)]
             _insert(keys, np.uint32(0), shift, vertex)
         cuda.syncthreads()
-        row = np.uint64(indptr[x])
-        first = row + np.uint64(numbers[piece]) * np.uint64(PIECE)
-        end = min(first + np.uint64(PIECE), np.uint64(indptr[x + np.uint32(1)]))
-        step = _claim(claimed)
-        while first + np.uint64(step) < end:
-            e = first + np.uint64(np.uint32(step + lane))
-            rows, tables = (indices, begins, heads), (keys, hits, np.uint32(0), shift)
-            found = np.uint32(found + _count_with(x, size, row, e, end, rows, tables, counts))
-            step = _claim(claimed)
+        place, edges = _claim(claimed), _edges_in(indptr, (x, number))
+        while place < edges:
+            rows, tables = (indptr, indices, begins, heads), (keys, hits, np.uint32(0), shift)
+            _count_with((x, number), np.uint32(place + lane), edges, rows, tables, counts)
+            place = _claim(claimed)
         cuda.syncthreads()
         for slot in range(thread, _slots_for(shift), np.uint32(BLOCK)):
-            if hits[np.uint32(slot)] > np.uint32(0):
-                fetch_and_add(counts, keys[np.uint32(slot)], hits[np.uint32(slot)])
+            found = np.uint32(found + _add_hits(keys, hits, np.uint32(slot), counts))
         cuda.syncthreads()
         part = np.uint32(part + np.uint32(BLOCK_ENTRIES))
-    found = np.uint32(sum_of_warp(found))
-    if lane == np.uint32(0) and found > np.uint32(0):
-        fetch_and_add(counts, x, found)
+    _add_found(x, found, counts)
 
 
 @kernel(OFFSETS, _VERTICES, OFFSETS, _VERTICES, _COUNTS, items=WARPS)
@@ -350,8 +375,8 @@ def count_short(indptr: Any, indices: Any, begins: Any, heads: Any, counts: Any)
     x = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + warp)
     if x >= np.uint32(len(counts)):
         return
-    size, row, end = _length(begins, x), np.uint64(indptr[x]), np.uint64(indptr[x + np.uint32(1)])
-    if size == np.uint32(0) or _is_long(end - row, size):
+    size = _length(begins, x)
+    if size == np.uint32(0) or _is_long(np.uint64(indptr[x + np.uint32(1)]) - np.uint64(indptr[x]), size):
         return
     shift, table = _shift_for(size), np.uint32(warp * np.uint32(WARP_SLOTS))
     for slot in range(lane, _slots_for(shift), np.uint32(WARP)):
@@ -361,18 +386,13 @@ def count_short(indptr: Any, indices: Any, begins: Any, heads: Any, counts: Any)
     for k in range(lane, size, np.uint32(WARP)):
         _insert(keys, table, shift, heads[np.uint64(begins[x]) + np.uint64(k)])
     cuda.syncwarp()
-    first, found = row, np.uint32(0)
-    while first < end:
-        rows, tables = (indices, begins, heads), (keys, hits, table, shift)
-        found = np.uint32(
-            found + _count_with(x, size, row, first + np.uint64(lane), end, rows, tables, counts)
-        )
-        first += np.uint64(WARP)
+    place, edges = np.uint32(0), _edges_in(indptr, (x, np.uint32(0)))
+    while place < edges:
+        rows, tables = (indptr, indices, begins, heads), (keys, hits, table, shift)
+        _count_with((x, np.uint32(0)), np.uint32(place + lane), edges, rows, tables, counts)
+        place = np.uint32(place + np.uint32(WARP))
     cuda.syncwarp()
-    found = np.uint32(sum_of_warp(found))
-    if lane == np.uint32(0) and found > np.uint32(0):
-        fetch_and_add(counts, x, found)
+    found = np.uint32(0)
     for slot in range(lane, _slots_for(shift), np.uint32(WARP)):
-        place = np.uint32(table + np.uint32(slot))
-        if hits[place] > np.uint32(0):
-            fetch_and_add(counts, keys[place], hits[place])
+        found = np.uint32(found + _add_hits(keys, hits, np.uint32(table + np.uint32(slot)), counts))
+    _add_found(x, found, counts)
