@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.local_clustering import check_local_clustering
 from gpu_pregel.errors import VerificationError
-from tests.devices import threads_of
+from tests.devices import on, threads_of
 from tests.graphs import arrays, edge_lists
 
-DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
-"""The conformance tests run the same operators on the emulated device."""
+DEVICES = pytest.mark.parametrize("device", ["cpu", on("python"), on("emulated"), on("cuda")])
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]
 KNOWN: list[tuple[str, int, list[tuple[int, int]], bool, list[float]]] = [
     ("empty", 0, [], False, []),
