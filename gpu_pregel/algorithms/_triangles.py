@@ -36,7 +36,7 @@ _WORD_BITS, _SMALL_BYTES = 32, 1 << 12
 
 def has_kernels(graph: Graph, target: Device) -> bool:
     """Return whether a device has kernels for ``count_links``; those of CUDA are for undirected graphs."""
-    return target.is_host if graph.is_directed else target.name != "python"
+    return target.name == "cpu" if graph.is_directed else target.name != "python"
 
 
 def count_links(graph: Graph, target: Device, phases: Phases) -> Any:

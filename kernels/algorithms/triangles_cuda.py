@@ -18,7 +18,15 @@ from numba import cuda, types
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, device, kernel
-from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_of_warp, sum_up_to
+from gpu_pregel.kernels.library.warps_cuda import (
+    ALL,
+    lane_number,
+    owner_of,
+    shuffle,
+    shuffle_up,
+    sum_of_warp,
+    sum_up_to,
+)
 
 ITEMS = 8
 """Stored edges per thread of the kernels that look for the rows of edges."""
@@ -79,7 +87,7 @@ def _rows_of_tile(indptr: Any, m: Any) -> Any:
 
 @device
 def _joins_another(indptr: Any, indices: Any, u: Any, e: Any) -> Any:
-    """Return whether edge e of the row of u is no self-loop, and the first of those that join u with the same vertex."""
+    """Return whether edge e of the row of u is no self-loop, and the first one to its vertex in the sorted row."""
     v = indices[e]
     return v != u and (e == np.uint64(indptr[u]) or indices[e - np.uint64(1)] != v)
 
@@ -98,7 +106,9 @@ def count_neighbors(indptr: Any, indices: Any, neighbors: Any) -> None:
         among = np.uint32(cuda.ballot_sync(ALL, counted))
         # The first lane of those with edges of the same row adds up theirs.
         is_first = u != shuffle_up(u, 1) or lane == np.uint32(0)
-        following = np.uint32(cuda.ballot_sync(ALL, is_first)) & _lanes_from(np.int32(lane) + np.int32(1), np.int32(WARP))
+        following = np.uint32(cuda.ballot_sync(ALL, is_first)) & _lanes_from(
+            np.int32(lane) + np.int32(1), np.int32(WARP)
+        )
         upto = np.int32(WARP)
         if following != np.uint32(0):
             upto = np.int32(cuda.ffs(following) - 1)
@@ -330,9 +340,7 @@ def _claim(claimed: Any) -> Any:
 
 
 @kernel(OFFSETS, _VERTICES, OFFSETS, _VERTICES, _VERTICES, _VERTICES, _COUNTS, items=1)
-def count_long(
-    indptr: Any, indices: Any, begins: Any, heads: Any, pieces: Any, numbers: Any, counts: Any
-) -> None:
+def count_long(indptr: Any, indices: Any, begins: Any, heads: Any, pieces: Any, numbers: Any, counts: Any) -> None:
     """Add the triangles of long rows to the counts of their vertices; each block has one piece."""
     keys = cuda.shared.array(BLOCK_SLOTS, types.uint32)
     hits = cuda.shared.array(BLOCK_SLOTS, types.uint32)

@@ -30,6 +30,7 @@ KNOWN: list[tuple[str, int, list[tuple[int, int]], list[int]]] = [
     ("isolated vertices", 2, [], [0, 0]),
     ("triangle", 3, [(0, 1), (1, 2), (2, 0)], [1, 1, 1]),
     ("triangle with repeated edges and self-loops", 3, [(0, 1), (1, 0), (1, 2), (2, 0), (0, 0), (2, 2)], [1, 1, 1]),
+    ("self-loop", 1, [(0, 0)], [0]),
     ("square", 4, [(0, 1), (1, 2), (2, 3), (3, 0)], [0, 0, 0, 0]),
     ("self-loop and repeated edge", 2, [(0, 0), (0, 1), (0, 1)], [0, 0]),
     ("bow tie", 5, [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 2)], [1, 1, 2, 1, 1]),

@@ -51,7 +51,7 @@ def with_loops_and_repetitions(edges: int) -> gp.Graph:
 
 
 def forward_by(rank: Array, graph: gp.Graph) -> tuple[Array, Array]:
-    """Return ``begins`` and ``heads`` of the edges that lead to a higher rank, of which the graph has no repetitions."""
+    """Return ``begins`` and ``heads`` of the edges to higher ranks in a graph without repetitions."""
     sources = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
     is_forward = rank[sources] < rank[graph.indices]
     lengths = np.bincount(sources[is_forward], minlength=graph.num_vertices)
@@ -192,4 +192,3 @@ def test_rows_are_looked_up_in_longer_ones() -> None:
     read = count_lines(device, lambda: _triangles.count_links(graph, device, phases), "count_short", "heads[first")
     assert lengths.max() <= kernels.WARP_ENTRIES
     assert read == np.minimum(lengths[sources], lengths[heads]).sum()
-
