@@ -26,7 +26,8 @@ class _FarArray(DeviceArray):
         return super().address - self.first * self.itemsize
 
 
-def _far(array: Any, first: int) -> Any:
+def far(array: Any, first: int) -> Any:
+    """Return an array as the elements from ``first`` on of a longer one."""
     found = _FarArray(array.memory, array.allocation, array.offset, array.shape, array.dtype)
     found.first = first
     return found
@@ -44,13 +45,13 @@ def move_edges(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
     def edges(self: DeviceGraph, *arguments: Any, **options: Any) -> DeviceEdges:
         made = edges_of(self, *arguments, **options)
         names = ("begins", "ends", "piece_begins", "piece_ends")
-        weights = None if made.weights is None else _far(made.weights, first)
+        weights = None if made.weights is None else far(made.weights, first)
         bounds = {name: moved(self, getattr(made, name)) for name in names}
-        return replace(made, **bounds, indices=_far(made.indices, first), weights=weights)
+        return replace(made, **bounds, indices=far(made.indices, first), weights=weights)
 
     def csr(self: DeviceGraph, *arguments: Any, **options: Any) -> tuple[Any, Any]:
         indptr, indices = csr_of(self, *arguments, **options)
-        return moved(self, indptr), _far(indices, first)
+        return moved(self, indptr), far(indices, first)
 
     monkeypatch.setattr(DeviceGraph, "edges", edges)
     monkeypatch.setattr(DeviceGraph, "csr", csr)

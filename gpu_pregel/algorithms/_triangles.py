@@ -1,19 +1,21 @@
-"""How triangles are counted: by packed rows or in the CSR on the CPU, by intersections of rows on other devices.
+"""How triangles are counted: by packed rows or in the CSR on the CPU, by tables of forward rows on CUDA.
 
 Vertices of high degree are dealt with last (Thomas Schank, Dorothea Wagner: Finding, Counting and Listing All Triangles
 in Large Graphs, WEA 2005): a triangle is found once, in the row of the vertex whose rank is largest, and rows of
 neighbours of smaller rank are short even at hubs. They are packed into words of a bitmap, which are intersected by
-``popcount``.
+``popcount``. On CUDA the order is the reverse one, and the device derives the rows; see ``triangles_cuda``. Operators
+intersect the rows of the CSR where there are no kernels.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpu_pregel.algorithms._degree_order import count_groups, place_vertices
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges
@@ -29,13 +31,21 @@ _SKEW = 2
 _RANKS_AT_ONCE = 64
 """Ranks that a thread claims at a time: rows of hubs take long."""
 _PACKED_BYTES = 12
+_WORD_BITS, _SMALL_BYTES = 32, 1 << 12
 
 
-def count_links(graph: Graph, target: Device, phases: Phases) -> Array:
+def has_kernels(graph: Graph, target: Device) -> bool:
+    """Return whether a device has kernels for ``count_links``; those of CUDA are for undirected graphs."""
+    return target.name == "cpu" if graph.is_directed else target.name != "python"
+
+
+def count_links(graph: Graph, target: Device, phases: Phases) -> Any:
     """Count the edges among the neighbours of each vertex, int64[n], without self-loops and repeated edges.
 
     Neighbours are the other ends of edges in either direction. In a directed graph, opposite edges count as two.
     """
+    if not target.is_host:
+        return _count_forward(graph, target, phases)
     if graph.is_directed or _is_skewed(graph):
         return _count_packed(graph, target, phases)
     links = target.zeros(graph.num_vertices, np.int64)
@@ -96,6 +106,63 @@ def both_directions(graph: Graph) -> tuple[Any, Any, Any, Any]:
     """Return ``indptr`` and ``indices`` of the CSR, and those of the CSC or None if the graph is undirected."""
     back = (graph.csc.indptr, graph.csc.indices) if graph.is_directed else (None, None)
     return graph.indptr, graph.indices, *back
+
+
+class _ForwardRows(NamedTuple):
+    """The rows of edges that lead to vertices of higher degree, and the rows of the CSR that blocks count.
+
+    Attributes
+    ----------
+    begins : array[n + 1]
+        Row ``u`` is ``heads[begins[u]:begins[u + 1]]``.
+    heads, pieces, numbers : uint32 array
+    num_pieces : int
+    """
+
+    begins: Any
+    heads: Any
+    pieces: Any
+    numbers: Any
+    num_pieces: int
+
+
+def _count_forward(graph: Graph, target: Device, phases: Phases) -> Any:
+    n, kernels = graph.num_vertices, target.kernels("triangles")
+    rows = graph._csr_on(target, _forward_bytes(graph))
+    counts = target.zeros(n, np.int64)
+    if graph.num_edges:
+        with phases.measure("direct edges") as bar:
+            forward = _derive_forward(rows, target, kernels, bar.tick)
+        with phases.measure("count") as bar:
+            target.launch(kernels.count_long, forward.num_pieces, *rows, *forward[:4], counts)
+            target.launch(kernels.count_short, n, *rows, *forward[:2], counts, tick=bar.tick)
+    return counts
+
+
+def _derive_forward(rows: tuple[Any, Any], target: Device, kernels: Any, tick: Any) -> _ForwardRows:
+    indptr, indices = rows
+    n, m = indptr.size - 1, indices.size
+    # Each edge is stored twice, and one of both is kept.
+    begins, heads = target.empty(n + 1, indptr.dtype), target.empty(m // 2, np.uint32)
+    bits, sizes = (target.empty(m // _WORD_BITS + 1, np.uint32) for _ in range(2))
+    target.launch(kernels.mark_forward, m + 1, indptr, indices, bits, sizes)
+    positions = scan(target, sizes)
+    target.launch(kernels.keep_forward, m, indices, bits, positions, heads)
+    target.launch(kernels.write_begins, n + 1, indptr, bits, positions, begins)
+    pieces, numbers = (target.empty(_most_pieces(m, kernels), np.uint32) for _ in range(2))
+    control = target.zeros(1, np.uint64)
+    target.launch(kernels.list_pieces, n, indptr, begins, pieces, numbers, control, tick=tick)
+    return _ForwardRows(begins, heads, pieces, numbers, int(target.download(control)[kernels.PIECES]))
+
+
+def _most_pieces(m: int, kernels: Any) -> int:
+    """Return the largest number of pieces: some are full, and each row has at most one that is not."""
+    return int(m // kernels.PIECE * 2 + m // 2 // kernels.WARP_ENTRIES + 1)
+
+
+def _forward_bytes(graph: Graph) -> int:
+    """Return the memory for the counts, the forward rows, their marks and positions, and the pieces in bytes."""
+    return 16 * (graph.num_vertices + 1) + 3 * graph.num_edges + _SMALL_BYTES
 
 
 def _is_skewed(graph: Graph) -> bool:

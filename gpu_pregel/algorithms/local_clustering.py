@@ -16,6 +16,7 @@ from gpu_pregel.algorithms._triangles import (
     both_directions,
     count_links,
     count_links_by_operators,
+    has_kernels,
     neighborhoods,
 )
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -121,7 +122,7 @@ def local_clustering(
     graph = as_graph(graph)
     target = get_device(device, threads=threads)
     run: Phases | Frontier
-    if target.name == "cpu":
+    if has_kernels(graph, target):
         run = Phases(target, shown=progress)
         fields = _by_phases(graph, target, run)
     else:
@@ -130,12 +131,13 @@ def local_clustering(
     return ClusteringCoefficients(graph=graph, stats=run.stats(), trace=run.trace(), **fields)
 
 
-def _by_phases(graph: Graph, target: Device, phases: Phases) -> dict[str, Array]:
-    n = graph.num_vertices
+def _by_phases(graph: Graph, target: Device, phases: Phases) -> dict[str, Any]:
+    n, m = graph.num_vertices, graph.num_edges
     kernels = target.kernels("triangles")
     links = count_links(graph, target, phases)
-    neighbors, coefficients = target.empty(n, np.uint32), target.empty(n, np.float64)
-    phases.run("count neighbors", kernels.count_neighbors, n, *both_directions(graph), neighbors)
+    neighbors, coefficients = target.zeros(n, np.uint32), target.empty(n, np.float64)
+    size, rows = (n, both_directions(graph)) if target.is_host else (m, graph._csr_on(target, 0))
+    phases.run("count neighbors", kernels.count_neighbors, size, *rows, neighbors)
     orders = 1.0 if graph.is_directed else 2.0
     phases.run("divide", kernels.divide_links, n, links, neighbors, orders, coefficients)
     return {"coefficients": coefficients, "links": links, "neighbors": neighbors}

@@ -1,8 +1,8 @@
 """Triangles: how many there are, and how many contain each vertex.
 
 Thomas Schank, Dorothea Wagner: Finding, Counting and Listing All Triangles in Large Graphs, WEA 2005 ("forward"), on
-bitmaps: a triangle is found once, in the row of its vertex of lowest degree. On other devices than the CPU, the sorted
-rows of the two ends of each edge are intersected.
+bitmaps: a triangle is found once, in the row of its vertex of lowest degree. On CUDA the rows are looked up in hash
+tables: Santosh Pandey et al.: TRUST: Triangle Counting Reloaded on GPUs, TPDS 2021.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
-from gpu_pregel.algorithms._triangles import count_links, count_links_by_operators, neighborhoods
+from gpu_pregel.algorithms._triangles import count_links, count_links_by_operators, has_kernels, neighborhoods
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
@@ -102,7 +102,7 @@ def triangle_count(
     check_undirected(graph, "triangle_count")
     target = get_device(device, threads=threads)
     run: Phases | Frontier
-    if target.name == "cpu":
+    if has_kernels(graph, target):
         run = Phases(target, shown=progress)
         counts = count_links(graph, target, run)
     else:

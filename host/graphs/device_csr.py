@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
-from gpu_pregel.host.devices.device import MemoryDevice
+from gpu_pregel.host.devices.device import Device, MemoryDevice
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE, INDPTR_DTYPE, MAX_VERTICES, WEIGHT_DTYPES
@@ -120,6 +120,18 @@ def find_edge_list(src: Any, dst: Any, weight: Any) -> DeviceEdgeList | None:
     return DeviceEdgeList(device, src.view(word), dst.view(word), weight)
 
 
+def scan(device: Device, values: Any) -> Any:
+    """Return the sum of the numbers before each of ``values``, a uint32 array on a GPU or the emulated device."""
+    from gpu_pregel.kernels.graphs import csr_cuda as kernels
+
+    sums = device.empty(-(-values.size // kernels.TILE), np.uint64)
+    positions = device.empty(values.size, np.uint64)
+    device.launch(kernels.sum_tiles, values.size, values, sums)
+    device.launch(kernels.scan_sums, 1, sums)
+    device.launch(kernels.scan_tiles, values.size, values, sums, positions)
+    return positions
+
+
 class DeviceBuilder:
     """Builds the CSR of an edge list on its device.
 
@@ -206,20 +218,10 @@ class DeviceBuilder:
         slots, spare = pair if slots is None else (slots, pair[0])
         for shift in range(0, bits, kernels.DIGIT_BITS):
             device.launch(kernels.count_digits, size, keys, shift, counts)
-            positions = self._scan(counts)
+            positions = scan(self._device, counts)
             device.launch(kernels.move_keys, size, keys, slots, shift, positions, is_first, other, spare)
             keys, other, slots, spare, is_first = other, keys, spare, slots, False
         return keys, slots
-
-    def _scan(self, values: Any) -> Any:
-        """Return the sum of the numbers before each."""
-        device, kernels = self._device, self._kernels
-        sums = device.empty(-(-values.size // kernels.TILE), np.uint64)
-        positions = device.empty(values.size, np.uint64)
-        device.launch(kernels.sum_tiles, values.size, values, sums)
-        device.launch(kernels.scan_sums, 1, sums)
-        device.launch(kernels.scan_tiles, values.size, values, sums, positions)
-        return positions
 
     def _sort_with_weights(self, id_bits: int) -> tuple[Any, Any]:
         """Sort slots by weight, then stably by key."""
@@ -247,7 +249,7 @@ class DeviceBuilder:
         device, kernels = self._device, self._kernels
         is_first = device.empty(size + 1, np.uint32)
         device.launch(kernels.mark_first, size + 1, keys, size, is_first)
-        positions = self._scan(is_first)
+        positions = scan(self._device, is_first)
         kept = int(device.download(positions[size : size + 1])[0])
         moved, moved_slots = device.empty(kept, np.uint64), device.empty(kept if slots.size else 0, np.uint32)
         device.launch(kernels.keep_first, size, keys, slots, positions, moved, moved_slots)
@@ -257,4 +259,4 @@ class DeviceBuilder:
         """Return ``indptr`` and ``indices`` of the first ``size`` keys, which are sorted."""
         indices, degrees = self._device.empty(size, INDEX_DTYPE), self._device.zeros(n + 1, np.uint32)
         self._device.launch(self._kernels.write_rows, size, keys, size, id_bits, indices, degrees)
-        return self._scan(degrees), indices
+        return scan(self._device, degrees), indices

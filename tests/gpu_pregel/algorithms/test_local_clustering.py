@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.local_clustering import check_local_clustering
 from gpu_pregel.errors import VerificationError
-from tests.devices import threads_of
+from gpu_pregel.host.graphs.edge_arrays import to_host
+from tests.devices import on, threads_of
 from tests.graphs import arrays, edge_lists
 
-DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
-"""The conformance tests run the same operators on the emulated device."""
+DEVICES = pytest.mark.parametrize("device", ["cpu", on("python"), on("emulated"), on("cuda")])
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]
 KNOWN: list[tuple[str, int, list[tuple[int, int]], bool, list[float]]] = [
     ("empty", 0, [], False, []),
@@ -70,10 +70,11 @@ def test_follows_the_definition_of_ldbc_on_directed_graphs(device: str) -> None:
         n, edges = graph
         proper = {(u, v) for u, v in edges if u != v}
         found = gp.local_clustering(built(n, edges, directed=True), device=device, **threads_of(device, threads))
+        found_links, neighbors = to_host(found.links), to_host(found.neighbors)
         for v, value in enumerate(found.to_numpy().tolist()):
             around = {b for a, b in proper if a == v} | {a for a, b in proper if b == v}
             links = sum(a in around and b in around for a, b in proper)
-            assert (found.links[v], found.neighbors[v]) == (links, len(around))
+            assert (found_links[v], neighbors[v]) == (links, len(around))
             assert value == pytest.approx(links / max(1, len(around) * (len(around) - 1)))
 
     check()

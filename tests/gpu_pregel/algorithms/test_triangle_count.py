@@ -1,4 +1,7 @@
-"""Triangle counts: known answers, NetworkX on random graphs, both plans of the CPU, public graphs."""
+"""Triangle counts: known answers, NetworkX on random graphs, both plans of the CPU, public graphs.
+
+``tests/kernels/algorithms/test_triangles_cuda.py`` tests the kernels of CUDA.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,18 @@ import gpu_pregel as gp
 from gpu_pregel.algorithms import _triangles
 from gpu_pregel.algorithms.checkers.triangle_count import check_triangle_count
 from gpu_pregel.errors import GraphError, VerificationError
+from tests.devices import EMULATED_DEVICES, on
 from tests.graphs import arrays, edge_lists
 
-DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
-"""The conformance tests run the same operators on the emulated device."""
+OTHERS = [on("python"), on("emulated"), on("cuda")]
+DEVICES = pytest.mark.parametrize("device", ["cpu", *OTHERS])
 CLIQUE = list(combinations(range(5), 2))
 KNOWN: list[tuple[str, int, list[tuple[int, int]], list[int]]] = [
     ("empty", 0, [], []),
     ("isolated vertices", 2, [], [0, 0]),
     ("triangle", 3, [(0, 1), (1, 2), (2, 0)], [1, 1, 1]),
     ("triangle with repeated edges and self-loops", 3, [(0, 1), (1, 0), (1, 2), (2, 0), (0, 0), (2, 2)], [1, 1, 1]),
+    ("self-loop", 1, [(0, 0)], [0]),
     ("square", 4, [(0, 1), (1, 2), (2, 3), (3, 0)], [0, 0, 0, 0]),
     ("self-loop and repeated edge", 2, [(0, 0), (0, 1), (0, 1)], [0, 0]),
     ("bow tie", 5, [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 2)], [1, 1, 2, 1, 1]),
@@ -73,11 +78,12 @@ def test_agrees_with_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
         check()
 
 
-def test_agrees_with_networkx_interpreted() -> None:
+@pytest.mark.parametrize("device", OTHERS)
+def test_other_devices_agree_with_networkx(device: str) -> None:
     @settings(max_examples=15)
     @given(edge_lists(max_vertices=12, max_edges=40))
     def check(graph: Any) -> None:
-        assert gp.triangle_count(built(*graph), device="python").to_numpy().tolist() == oracle(*graph)
+        assert gp.triangle_count(built(*graph), device=device).to_numpy().tolist() == oracle(*graph)
 
     check()
 
@@ -93,6 +99,14 @@ def test_plans_and_threads_agree_on_large_graphs(monkeypatch: pytest.MonkeyPatch
         ]
         assert all(np.array_equal(counts[0], other) for other in counts[1:])
         check_triangle_count(graph, counts[0])
+
+
+@EMULATED_DEVICES
+def test_the_kernels_of_cuda_agree_with_the_cpu_on_large_graphs(device: str) -> None:
+    for graph in (gp.kronecker(11), gp.uniform(9, 32), gp.grid(40)):
+        found = gp.triangle_count(graph, device=device)
+        np.testing.assert_array_equal(found.to_numpy(), gp.triangle_count(graph, device="cpu").counts)
+        assert [row["phase"] for row in found.trace] == ["direct edges", "count"]
 
 
 def test_the_plan_follows_the_degrees() -> None:
