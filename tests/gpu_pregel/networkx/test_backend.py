@@ -410,16 +410,16 @@ def test_small_graphs_are_computed_on_the_cpu_also_where_there_is_a_gpu(
     """A cycle of four nodes has eight stored edges."""
     found: list[str] = []
 
-    def kind(name: str) -> str:
+    def pagerank(G: Any) -> str:  # noqa: N803 (NetworkX's name)
         found.append(devices._resolve_auto(None)[0])
-        return name
+        return "done"
 
     monkeypatch.setattr(devices, "_has_gpu", lambda: True)
     monkeypatch.delenv("GPU_PREGEL_DEVICE", raising=False)
     if variable:
         monkeypatch.setenv("GPU_PREGEL_DEVICE", variable)
     monkeypatch.setattr(backend_module, "_FEWEST_ON_GPU", edges + 1)
-    function = SimpleNamespace(implementation=lambda: lambda G: kind("done"), original=lambda: None)
+    function = SimpleNamespace(implementation=lambda: pagerank)
     monkeypatch.setitem(FUNCTIONS, "pagerank", function)
     backend_module._load_when_called.cache_clear()
     try:
