@@ -139,6 +139,20 @@ def test_near_and_far_vertices_of_other_devices(device: str, dtype: str) -> None
     assert len(found.trace) > 10
 
 
+@pytest.mark.parametrize("delta", [1e30, 2.0**63 - 1024])
+def test_a_delta_beyond_64_bits(delta: float) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([7, 1, 5]), num_vertices=6)
+    assert gp.sssp(graph, 0, delta=delta, device="python").distances.tolist() == [0, 7, 8, 13, FAR, FAR]
+
+
+def test_without_delta_other_devices_have_one_bin() -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([0.5, 1, 2]), num_vertices=5)
+    found = gp.sssp(graph, [0, 3], device="python")
+    assert found.distances.tolist() == [0, 0.5, 1.5, 0, INF]
+    assert found.delta == INF
+    assert {row["phase"] for row in found.trace} == {"shorten paths"}
+
+
 def test_unsigned_weights_of_other_devices() -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([7, 2**32 - 1, 5], "u8"), num_vertices=5)
     expected = [0, 7, 2**32 + 6, 2**32 + 11, FAR]
