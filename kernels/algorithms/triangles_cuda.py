@@ -128,6 +128,19 @@ def divide_links(links: Any, neighbors: Any, orders: Any, coefficients: Any) -> 
         coefficients[v] = orders * links[v] / pairs if pairs > 0.0 else 0.0
 
 
+@device
+def _degree(indptr: Any, v: Any) -> Any:
+    """Return the number of stored edges of a vertex."""
+    return np.uint64(indptr[v + np.uint32(1)]) - np.uint64(indptr[v])
+
+
+@device
+def _is_forward(indptr: Any, u: Any, v: Any) -> Any:
+    """Return whether v has a higher degree than u or, at equal degrees, the higher number."""
+    degree, other = _degree(indptr, u), _degree(indptr, v)
+    return degree < other or (degree == other and u < v)
+
+
 @kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES, items=TILE)
 def mark_forward(indptr: Any, indices: Any, bits: Any, sizes: Any) -> None:
     """Set the bits of the edges that lead to a vertex of higher degree or, at equal degrees, of higher number.
@@ -142,9 +155,7 @@ def mark_forward(indptr: Any, indices: Any, bits: Any, sizes: Any) -> None:
         if e < m:
             u, v = _row_of(indptr, low, high, e), indices[e]
             if _joins_another(indptr, indices, u, e):
-                degree = np.uint64(indptr[u + np.uint32(1)]) - np.uint64(indptr[u])
-                other = np.uint64(indptr[v + np.uint32(1)]) - np.uint64(indptr[v])
-                is_forward = degree < other or (degree == other and u < v)
+                is_forward = _is_forward(indptr, u, v)
         word = np.uint32(cuda.ballot_sync(ALL, is_forward))
         if lane_number() == np.uint32(0) and e <= m:
             bits[e >> np.uint64(5)] = word
@@ -193,8 +204,7 @@ def list_pieces(indptr: Any, begins: Any, pieces: Any, numbers: Any, control: An
     u, lane, n = np.uint32(cuda.grid(1)), lane_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
     count = np.uint32(0)
     if u < n:
-        length = _length(begins, u)
-        degree = np.uint64(indptr[u + np.uint32(1)]) - np.uint64(indptr[u])
+        length, degree = _length(begins, u), _degree(indptr, u)
         if length > np.uint32(0) and _is_long(degree, length):
             count = np.uint32((degree + np.uint64(PIECE - 1)) // np.uint64(PIECE))
     upto = sum_up_to(count)
@@ -384,7 +394,7 @@ def count_short(indptr: Any, indices: Any, begins: Any, heads: Any, counts: Any)
     if x >= np.uint32(len(counts)):
         return
     size = _length(begins, x)
-    if size == np.uint32(0) or _is_long(np.uint64(indptr[x + np.uint32(1)]) - np.uint64(indptr[x]), size):
+    if size == np.uint32(0) or _is_long(_degree(indptr, x), size):
         return
     shift, table = _shift_for(size), np.uint32(warp * np.uint32(WARP_SLOTS))
     for slot in range(lane, _slots_for(shift), np.uint32(WARP)):

@@ -43,11 +43,17 @@ def wheel(rim: int) -> gp.Graph:
     return built(np.stack([np.r_[0 * around, around], np.r_[around, np.roll(around, 1)]], axis=1), rim + 1)
 
 
-def with_loops_and_repetitions(edges: int) -> gp.Graph:
-    """Return a graph of more stored edges than this, with self-loops, repeated edges and isolated vertices."""
-    random = np.random.default_rng(edges)
-    pairs = random.integers(0, 40, (edges, 2))
-    return gp.Graph.from_edgelist(*np.r_[pairs, pairs[: len(pairs) // 3]].T, num_vertices=45)
+def first_edges(kind: str, edges: int) -> tuple[Array, Array]:
+    """Return the first so many stored edges of a graph as ``indptr`` and ``indices``; other rows are empty.
+
+    It has self-loops, repeated edges and isolated vertices, or is a star whose leaves have a neighbour each.
+    """
+    if kind == "star":
+        graph = gp.Graph.from_edgelist(np.arange(edges), np.full(edges, edges))
+    else:
+        pairs = np.random.default_rng(edges).integers(0, 40, (edges, 2))
+        graph = gp.Graph.from_edgelist(*np.r_[pairs, pairs[: len(pairs) // 3]].T, num_vertices=45)
+    return np.minimum(graph.indptr, edges), graph.indices[:edges]
 
 
 def forward_by(rank: Array, graph: gp.Graph) -> tuple[Array, Array]:
@@ -131,12 +137,11 @@ _EDGES = [1, 31, 32, 33, kernels.TILE - 1, kernels.TILE, kernels.TILE + 1, 3 * k
 
 @pytest.mark.parametrize("offset", [np.uint32, np.int64])
 @pytest.mark.parametrize("edges", _EDGES)
-def test_forward_rows(edges: int, offset: Any) -> None:
-    """Of the first stored edges of a graph with self-loops and repeated edges; some rows are empty."""
-    graph = with_loops_and_repetitions(edges)
-    indptr, indices = np.minimum(graph.indptr, edges), graph.indices[:edges]
+@pytest.mark.parametrize("kind", ["random", "star"])
+def test_forward_rows(kind: str, edges: int, offset: Any) -> None:
+    indptr, indices = first_edges(kind, edges)
     device: Any = EmulatedDevice()
-    n, there = graph.num_vertices, (device.upload(indptr.astype(offset)), device.upload(indices))
+    n, there = len(indptr) - 1, (device.upload(indptr.astype(offset)), device.upload(indices))
     bits, sizes = (device.empty(edges // 32 + 1, np.uint32) for _ in range(2))
     device.launch(kernels.mark_forward, edges + 1, *there, bits, sizes)
     positions = scan(device, sizes)
