@@ -18,8 +18,8 @@ _ORDERS = f"{_KERNELS}test_any_order_of_the_vertices_gives_the_same_counts[0]"
 _FAR = f"{_KERNELS}test_far_edges[32 bits]"
 _KNOWN = "tests/gpu_pregel/algorithms/test_triangle_count.py::test_known_answers[emulated]"
 
-FAULTS = faults_in(
-    "kernels/algorithms/triangles_cuda.py",
+_MARKING = faults_in(
+    "kernels/algorithms/forward_rows_cuda.py",
     (
         "the middle of two rows is the lower one",
         "np.uint32(high - (np.uint32(high - low) >> np.uint32(1)))",
@@ -40,6 +40,10 @@ FAULTS = faults_in(
     ),
     ("edges between equal degrees lead nowhere", "(degree == other and u < v)", "False", _KNOWN),
     ("no word after the last full one", "np.uint32(0) and e <= m:", "np.uint32(0) and e < m:", _WORD),
+)
+
+_COUNTING = faults_in(
+    "kernels/algorithms/triangles_cuda.py",
     (
         "neighbours of a row are counted to the end of the warp",
         "            upto = np.int32(cuda.ffs(following) - 1)\n",
@@ -101,3 +105,5 @@ FAULTS = faults_in(
         _FAR,
     ),
 )
+
+FAULTS = (*_MARKING, *_COUNTING)
