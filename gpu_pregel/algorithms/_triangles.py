@@ -108,22 +108,12 @@ def both_directions(graph: Graph) -> tuple[Any, Any, Any, Any]:
     return graph.indptr, graph.indices, *back
 
 
-class _ForwardRows(NamedTuple):
-    """The rows of edges that lead to vertices of higher degree, and the rows of the CSR that blocks count.
+class _Pieces(NamedTuple):
+    """The pieces of long rows on CUDA: their vertices, their numbers in the rows of these, and how many there are."""
 
-    Attributes
-    ----------
-    begins : array[n + 1]
-        Row ``u`` is ``heads[begins[u]:begins[u + 1]]``.
-    heads, pieces, numbers : uint32 array
-    num_pieces : int
-    """
-
-    begins: Any
-    heads: Any
-    pieces: Any
+    vertices: Any
     numbers: Any
-    num_pieces: int
+    total: int
 
 
 def _count_forward(graph: Graph, target: Device, phases: Phases) -> Any:
@@ -132,27 +122,36 @@ def _count_forward(graph: Graph, target: Device, phases: Phases) -> Any:
     counts = target.zeros(n, np.int64)
     if graph.num_edges:
         with phases.measure("direct edges") as bar:
-            forward = _derive_forward(rows, target, kernels, bar.tick)
+            forward = _derive_forward(rows, target)
+            pieces = _list_pieces(rows, forward, target, bar.tick)
         with phases.measure("count") as bar:
-            target.launch(kernels.count_long, forward.num_pieces, *rows, *forward[:4], counts)
-            target.launch(kernels.count_short, n, *rows, *forward[:2], counts, tick=bar.tick)
+            target.launch(kernels.count_long, pieces.total, *rows, *forward, pieces.vertices, pieces.numbers, counts)
+            target.launch(kernels.count_short, n, *rows, *forward, counts, tick=bar.tick)
     return counts
 
 
-def _derive_forward(rows: tuple[Any, Any], target: Device, kernels: Any, tick: Any) -> _ForwardRows:
-    indptr, indices = rows
+def _derive_forward(rows: tuple[Any, Any], target: Device) -> tuple[Any, Any]:
+    """Return ``begins`` and ``heads``: ``heads[begins[u]:begins[u + 1]]`` are the edges that lead forward from u."""
+    kernels, (indptr, indices) = target.kernels("forward_rows"), rows
     n, m = indptr.size - 1, indices.size
-    # Each edge is stored twice, and one of both is kept.
-    begins, heads = target.empty(n + 1, indptr.dtype), target.empty(m // 2, np.uint32)
     bits, sizes = (target.empty(m // _WORD_BITS + 1, np.uint32) for _ in range(2))
     target.launch(kernels.mark_forward, m + 1, indptr, indices, bits, sizes)
     positions = scan(target, sizes)
+    # Each edge is stored twice, and leads forward once.
+    begins, heads = target.empty(n + 1, indptr.dtype), target.empty(m // 2, np.uint32)
     target.launch(kernels.keep_forward, m, indices, bits, positions, heads)
     target.launch(kernels.write_begins, n + 1, indptr, bits, positions, begins)
-    pieces, numbers = (target.empty(_most_pieces(m, kernels), np.uint32) for _ in range(2))
+    return begins, heads
+
+
+def _list_pieces(rows: tuple[Any, Any], forward: tuple[Any, Any], target: Device, tick: Any) -> _Pieces:
+    """List the pieces of long rows; this waits for the device, to know their number."""
+    kernels, (indptr, indices) = target.kernels("triangles"), rows
+    vertices, numbers = (target.empty(_most_pieces(indices.size, kernels), np.uint32) for _ in range(2))
     control = target.zeros(1, np.uint64)
-    target.launch(kernels.list_pieces, n, indptr, begins, pieces, numbers, control, tick=tick)
-    return _ForwardRows(begins, heads, pieces, numbers, int(target.download(control)[kernels.PIECES]))
+    arrays = (indptr, forward[0], vertices, numbers, control)
+    target.launch(kernels.list_pieces, indptr.size - 1, *arrays, tick=tick)
+    return _Pieces(vertices, numbers, int(target.download(control)[kernels.PIECES]))
 
 
 def _most_pieces(m: int, kernels: Any) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
+from gpu_pregel.kernels.algorithms.forward_rows_cuda import ITEMS, TILE, degree_of, joins_another, row_of, rows_of_tile
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, device, kernel
@@ -28,9 +29,6 @@ from gpu_pregel.kernels.library.warps_cuda import (
     sum_up_to,
 )
 
-ITEMS = 8
-"""Stored edges per thread of the kernels that look for the rows of edges."""
-TILE = ITEMS * BLOCK
 WARP_ENTRIES, BLOCK_ENTRIES = 64, 1024
 """Forward neighbours in the table of a warp and of a block; longer rows are counted in several parts."""
 WARP_SLOTS, BLOCK_SLOTS = 4 * WARP_ENTRIES, 4 * BLOCK_ENTRIES
@@ -60,49 +58,17 @@ def _lanes_from(start: Any, end: Any) -> Any:
     return lanes
 
 
-@device
-def _row_of(indptr: Any, low: Any, high: Any, e: Any) -> Any:
-    """Return the row that has edge e, among the rows ``low`` to ``high``."""
-    while low < high:
-        middle = np.uint32(high - (np.uint32(high - low) >> np.uint32(1)))
-        if np.uint64(indptr[middle]) <= e:
-            low = middle
-        else:
-            high = np.uint32(middle - np.uint32(1))
-    return low
-
-
-@device
-def _rows_of_tile(indptr: Any, m: Any) -> Any:
-    """Return the first edge of this lane, and the rows of the first and the last edge of the block's tile."""
-    last_row = np.uint32(np.uint32(len(indptr)) - np.uint32(2))
-    first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE)
-    low, high = np.uint32(0), np.uint32(0)
-    if first < m:
-        low = _row_of(indptr, np.uint32(0), last_row, first)
-        high = _row_of(indptr, low, last_row, min(np.uint64(first + np.uint64(TILE)), m) - np.uint64(1))
-    warp = np.uint32(cuda.threadIdx.x) >> np.uint32(5)
-    return first + np.uint64(warp * np.uint32(ITEMS * WARP) + lane_number()), low, high
-
-
-@device
-def _joins_another(indptr: Any, indices: Any, u: Any, e: Any) -> Any:
-    """Return whether edge e of the row of u is no self-loop, and the first one to its vertex in the sorted row."""
-    v = indices[e]
-    return v != u and (e == np.uint64(indptr[u]) or indices[e - np.uint64(1)] != v)
-
-
 @kernel(OFFSETS, _VERTICES, _VERTICES, items=TILE)
 def count_neighbors(indptr: Any, indices: Any, neighbors: Any) -> None:
     """Add the number of other vertices that each vertex is joined with, a work item being an edge; rows are sorted."""
     m = np.uint64(len(indices))
-    e, low, high = _rows_of_tile(indptr, m)
+    e, low, high = rows_of_tile(indptr, m)
     lane = lane_number()
     for _ in range(ITEMS):
         u, counted = low, False
         if e < m:
-            u = _row_of(indptr, low, high, e)
-            counted = _joins_another(indptr, indices, u, e)
+            u = row_of(indptr, low, high, e)
+            counted = joins_another(indptr, indices, u, e)
         among = np.uint32(cuda.ballot_sync(ALL, counted))
         # The first lane of those with edges of the same row adds up theirs.
         is_first = u != shuffle_up(u, 1) or lane == np.uint32(0)
@@ -128,53 +94,6 @@ def divide_links(links: Any, neighbors: Any, orders: Any, coefficients: Any) -> 
         coefficients[v] = orders * links[v] / pairs if pairs > 0.0 else 0.0
 
 
-@kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES, items=TILE)
-def mark_forward(indptr: Any, indices: Any, bits: Any, sizes: Any) -> None:
-    """Set the bits of the edges that lead to a vertex of higher degree or, at equal degrees, of higher number.
-
-    Rows are sorted; self-loops are not marked, and of repeated edges the first one is. ``sizes`` are the numbers of
-    bits in the words of ``bits``. The work items are the edges and one more, for which there is always a word.
-    """
-    m = np.uint64(len(indices))
-    e, low, high = _rows_of_tile(indptr, m)
-    for _ in range(ITEMS):
-        is_forward = False
-        if e < m:
-            u, v = _row_of(indptr, low, high, e), indices[e]
-            if _joins_another(indptr, indices, u, e):
-                degree = np.uint64(indptr[u + np.uint32(1)]) - np.uint64(indptr[u])
-                other = np.uint64(indptr[v + np.uint32(1)]) - np.uint64(indptr[v])
-                is_forward = degree < other or (degree == other and u < v)
-        word = np.uint32(cuda.ballot_sync(ALL, is_forward))
-        if lane_number() == np.uint32(0) and e <= m:
-            bits[e >> np.uint64(5)] = word
-            sizes[e >> np.uint64(5)] = np.uint32(cuda.popc(word))
-        e += np.uint64(WARP)
-
-
-@device
-def _place_of(bits: Any, positions: Any, e: Any) -> Any:
-    """Return the number of marked edges before e, given that before each word."""
-    below = np.uint32(bit(np.uint32(e)) - np.uint32(1))
-    return positions[e >> np.uint64(5)] + np.uint64(cuda.popc(np.uint32(bits[e >> np.uint64(5)] & below)))
-
-
-@kernel(_VERTICES, _VERTICES, _POSITIONS, _VERTICES)
-def keep_forward(indices: Any, bits: Any, positions: Any, heads: Any) -> None:
-    """Copy the ends of the marked edges."""
-    e = np.uint64(cuda.blockIdx.x) * np.uint64(BLOCK) + np.uint64(cuda.threadIdx.x)
-    if e < np.uint64(len(indices)) and bits[e >> np.uint64(5)] & bit(np.uint32(e)) != np.uint32(0):
-        heads[_place_of(bits, positions, e)] = indices[e]
-
-
-@kernel(OFFSETS, _VERTICES, _POSITIONS, OFFSETS)
-def write_begins(indptr: Any, bits: Any, positions: Any, begins: Any) -> None:
-    """Write where each forward row begins, and where the last one ends."""
-    u = np.uint32(cuda.grid(1))
-    if u < np.uint32(len(indptr)):
-        begins[u] = _place_of(bits, positions, np.uint64(indptr[u]))
-
-
 @device
 def _length(begins: Any, v: Any) -> Any:
     """Return the length of a forward row."""
@@ -193,8 +112,7 @@ def list_pieces(indptr: Any, begins: Any, pieces: Any, numbers: Any, control: An
     u, lane, n = np.uint32(cuda.grid(1)), lane_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
     count = np.uint32(0)
     if u < n:
-        length = _length(begins, u)
-        degree = np.uint64(indptr[u + np.uint32(1)]) - np.uint64(indptr[u])
+        length, degree = _length(begins, u), degree_of(indptr, u)
         if length > np.uint32(0) and _is_long(degree, length):
             count = np.uint32((degree + np.uint64(PIECE - 1)) // np.uint64(PIECE))
     upto = sum_up_to(count)
@@ -302,7 +220,7 @@ def _count_with(piece: Any, place: Any, edges: Any, rows: Any, tables: Any, coun
     begin, length = np.uint64(0), np.uint32(0)
     if place < edges:
         x, e = piece[0], _edge_at(indptr, piece, place)
-        if _joins_another(indptr, indices, x, e):
+        if joins_another(indptr, indices, x, e):
             y, size = indices[e], _length(begins, x)
             begin, length = np.uint64(begins[y]), _length(begins, y)
             if length > size or (length == size and y > x):
@@ -384,7 +302,7 @@ def count_short(indptr: Any, indices: Any, begins: Any, heads: Any, counts: Any)
     if x >= np.uint32(len(counts)):
         return
     size = _length(begins, x)
-    if size == np.uint32(0) or _is_long(np.uint64(indptr[x + np.uint32(1)]) - np.uint64(indptr[x]), size):
+    if size == np.uint32(0) or _is_long(degree_of(indptr, x), size):
         return
     shift, table = _shift_for(size), np.uint32(warp * np.uint32(WARP_SLOTS))
     for slot in range(lane, _slots_for(shift), np.uint32(WARP)):

@@ -35,6 +35,7 @@ KNOWN: list[tuple[str, int, list[tuple[int, int]], list[int]]] = [
     ("self-loop and repeated edge", 2, [(0, 0), (0, 1), (0, 1)], [0, 0]),
     ("bow tie", 5, [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 2)], [1, 1, 2, 1, 1]),
     ("clique of five", 5, CLIQUE, [6] * 5),
+    ("clique with repeated edges and self-loops", 5, [*CLIQUE, (3, 3), *CLIQUE, (0, 0), *CLIQUE[:4]], [6] * 5),
     ("clique and an isolated vertex", 6, CLIQUE, [*[6] * 5, 0]),
 ]
 

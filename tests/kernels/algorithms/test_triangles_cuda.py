@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -16,8 +17,11 @@ from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
 from gpu_pregel.host.graphs import device_graph
 from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.algorithms import forward_rows_cuda
 from gpu_pregel.kernels.algorithms import triangles_cuda as kernels
-from tests.counts import count_lines
+from gpu_pregel.kernels.algorithms.forward_rows_cuda import TILE
+from tests.counts import count as count_accesses
+from tests.counts import count_launches, count_lines
 from tests.devices import EMULATED, SEEDS
 from tests.far_edges import FAR, far
 
@@ -43,11 +47,17 @@ def wheel(rim: int) -> gp.Graph:
     return built(np.stack([np.r_[0 * around, around], np.r_[around, np.roll(around, 1)]], axis=1), rim + 1)
 
 
-def with_loops_and_repetitions(edges: int) -> gp.Graph:
-    """Return a graph of more stored edges than this, with self-loops, repeated edges and isolated vertices."""
-    random = np.random.default_rng(edges)
-    pairs = random.integers(0, 40, (edges, 2))
-    return gp.Graph.from_edgelist(*np.r_[pairs, pairs[: len(pairs) // 3]].T, num_vertices=45)
+def first_edges(kind: str, edges: int) -> tuple[Array, Array]:
+    """Return the first so many stored edges of a graph as ``indptr`` and ``indices``; other rows are empty.
+
+    It has self-loops, repeated edges and isolated vertices, or is a star whose leaves have a neighbour each.
+    """
+    if kind == "star":
+        graph = gp.Graph.from_edgelist(np.arange(edges), np.full(edges, edges))
+    else:
+        pairs = np.random.default_rng(edges).integers(0, 40, (edges, 2))
+        graph = gp.Graph.from_edgelist(*np.r_[pairs, pairs[: len(pairs) // 3]].T, num_vertices=45)
+    return np.minimum(graph.indptr, edges), graph.indices[:edges]
 
 
 def forward_by(rank: Array, graph: gp.Graph) -> tuple[Array, Array]:
@@ -126,23 +136,31 @@ def test_far_edges(first: int) -> None:
     assert pieces > 0
 
 
-_EDGES = [1, 31, 32, 33, kernels.TILE - 1, kernels.TILE, kernels.TILE + 1, 3 * kernels.TILE]
+_EDGES = [
+    1,
+    31,
+    32,
+    33,
+    TILE - 1,
+    TILE,
+    TILE + 1,
+    3 * TILE,
+]
 
 
 @pytest.mark.parametrize("offset", [np.uint32, np.int64])
 @pytest.mark.parametrize("edges", _EDGES)
-def test_forward_rows(edges: int, offset: Any) -> None:
-    """Of the first stored edges of a graph with self-loops and repeated edges; some rows are empty."""
-    graph = with_loops_and_repetitions(edges)
-    indptr, indices = np.minimum(graph.indptr, edges), graph.indices[:edges]
+@pytest.mark.parametrize("kind", ["random", "star"])
+def test_forward_rows(kind: str, edges: int, offset: Any) -> None:
+    indptr, indices = first_edges(kind, edges)
     device: Any = EmulatedDevice()
-    n, there = graph.num_vertices, (device.upload(indptr.astype(offset)), device.upload(indices))
+    n, there = len(indptr) - 1, (device.upload(indptr.astype(offset)), device.upload(indices))
     bits, sizes = (device.empty(edges // 32 + 1, np.uint32) for _ in range(2))
-    device.launch(kernels.mark_forward, edges + 1, *there, bits, sizes)
+    device.launch(forward_rows_cuda.mark_forward, edges + 1, *there, bits, sizes)
     positions = scan(device, sizes)
     begins, heads = device.empty(n + 1, offset), device.empty(edges, np.uint32)
-    device.launch(kernels.keep_forward, edges, there[1], bits, positions, heads)
-    device.launch(kernels.write_begins, n + 1, there[0], bits, positions, begins)
+    device.launch(forward_rows_cuda.keep_forward, edges, there[1], bits, positions, heads)
+    device.launch(forward_rows_cuda.write_begins, n + 1, there[0], bits, positions, begins)
     degrees = np.diff(indptr)
     rows = [sorted(set(indices[indptr[u] : indptr[u + 1]].tolist()) - {u}) for u in range(n)]
     kept = [[v for v in row if (degrees[u], u) < (degrees[v], v)] for u, row in enumerate(rows)]
@@ -179,6 +197,17 @@ def test_the_memory_is_reserved(kind: str) -> None:
     memory.capacity = memory.live_bytes + needed - 1
     with pytest.raises(NotEnoughMemoryError):
         _triangles.count_links(graph, device, phases)
+
+
+def test_bytes_per_edge() -> None:
+    """In as many launches as there are kernels, and with one readback."""
+    graph = gp.kronecker(12)
+    device: Any = EmulatedDevice()
+    work = partial(_triangles.count_links, graph, device, Phases(device, shown=False))
+    assert count_launches(device, work)[1] == 1
+    found = count_accesses(device, work)
+    assert 32 * sum(accesses.sectors for accesses in found.values()) < 340 * graph.num_edges
+    assert len(found) == 9
 
 
 def test_rows_are_looked_up_in_longer_ones() -> None:

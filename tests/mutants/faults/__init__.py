@@ -16,6 +16,7 @@ from tests.mutants.faults import (
     operators,
     rows,
     supersteps,
+    triangles,
     warp_chains,
 )
 
@@ -28,6 +29,7 @@ FAULTS = (
     *edges.FAULTS,
     *operators.FAULTS,
     *components.FAULTS,
+    *triangles.FAULTS,
     *library.FAULTS,
     *graphs.FAULTS,
     *csr.FAULTS,

@@ -1,0 +1,112 @@
+"""Kernels that keep the stored edges of an undirected graph that lead forward, on CUDA.
+
+An edge leads forward if its end has a higher degree than its beginning or, at equal degrees, a higher number. These
+edges are marked by bits; the number of marked edges before each word of bits, a prefix sum, gives each its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
+
+ITEMS = 8
+"""Stored edges per thread of the kernels that look for the rows of edges."""
+TILE = ITEMS * BLOCK
+
+_VERTICES, _POSITIONS = types.uint32[::1], types.uint64[::1]
+
+
+@device
+def row_of(indptr: Any, low: Any, high: Any, e: Any) -> Any:
+    """Return the row that has edge e, among the rows ``low`` to ``high``."""
+    while low < high:
+        middle = np.uint32(high - (np.uint32(high - low) >> np.uint32(1)))
+        if np.uint64(indptr[middle]) <= e:
+            low = middle
+        else:
+            high = np.uint32(middle - np.uint32(1))
+    return low
+
+
+@device
+def rows_of_tile(indptr: Any, m: Any) -> Any:
+    """Return the first edge of this lane, and the rows of the first and the last edge of the block's tile."""
+    last_row = np.uint32(np.uint32(len(indptr)) - np.uint32(2))
+    first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE)
+    low, high = np.uint32(0), np.uint32(0)
+    if first < m:
+        low = row_of(indptr, np.uint32(0), last_row, first)
+        high = row_of(indptr, low, last_row, min(np.uint64(first + np.uint64(TILE)), m) - np.uint64(1))
+    warp = np.uint32(cuda.threadIdx.x) >> np.uint32(5)
+    return first + np.uint64(warp * np.uint32(ITEMS * WARP) + lane_number()), low, high
+
+
+@device
+def joins_another(indptr: Any, indices: Any, u: Any, e: Any) -> Any:
+    """Return whether edge e of the row of u is no self-loop, and the first one to its vertex in the sorted row."""
+    v = indices[e]
+    return v != u and (e == np.uint64(indptr[u]) or indices[e - np.uint64(1)] != v)
+
+
+@device
+def degree_of(indptr: Any, v: Any) -> Any:
+    """Return the number of stored edges of a vertex."""
+    return np.uint64(indptr[v + np.uint32(1)]) - np.uint64(indptr[v])
+
+
+@device
+def _is_forward(indptr: Any, u: Any, v: Any) -> Any:
+    """Return whether v has a higher degree than u or, at equal degrees, the higher number."""
+    degree, other = degree_of(indptr, u), degree_of(indptr, v)
+    return degree < other or (degree == other and u < v)
+
+
+@kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES, items=TILE)
+def mark_forward(indptr: Any, indices: Any, bits: Any, sizes: Any) -> None:
+    """Set the bits of the edges that lead to a vertex of higher degree or, at equal degrees, of higher number.
+
+    Rows are sorted; self-loops are not marked, and of repeated edges the first one is. ``sizes`` are the numbers of
+    bits in the words of ``bits``. The work items are the edges and one more, for which there is always a word.
+    """
+    m = np.uint64(len(indices))
+    e, low, high = rows_of_tile(indptr, m)
+    for _ in range(ITEMS):
+        is_forward = False
+        if e < m:
+            u, v = row_of(indptr, low, high, e), indices[e]
+            if joins_another(indptr, indices, u, e):
+                is_forward = _is_forward(indptr, u, v)
+        word = np.uint32(cuda.ballot_sync(ALL, is_forward))
+        if lane_number() == np.uint32(0) and e <= m:
+            bits[e >> np.uint64(5)] = word
+            sizes[e >> np.uint64(5)] = np.uint32(cuda.popc(word))
+        e += np.uint64(WARP)
+
+
+@device
+def _place_of(bits: Any, positions: Any, e: Any) -> Any:
+    """Return the number of marked edges before e, given that before each word."""
+    below = np.uint32(bit(np.uint32(e)) - np.uint32(1))
+    return positions[e >> np.uint64(5)] + np.uint64(cuda.popc(np.uint32(bits[e >> np.uint64(5)] & below)))
+
+
+@kernel(_VERTICES, _VERTICES, _POSITIONS, _VERTICES)
+def keep_forward(indices: Any, bits: Any, positions: Any, heads: Any) -> None:
+    """Copy the ends of the marked edges."""
+    e = np.uint64(cuda.blockIdx.x) * np.uint64(BLOCK) + np.uint64(cuda.threadIdx.x)
+    if e < np.uint64(len(indices)) and bits[e >> np.uint64(5)] & bit(np.uint32(e)) != np.uint32(0):
+        heads[_place_of(bits, positions, e)] = indices[e]
+
+
+@kernel(OFFSETS, _VERTICES, _POSITIONS, OFFSETS)
+def write_begins(indptr: Any, bits: Any, positions: Any, begins: Any) -> None:
+    """Write where each forward row begins, and where the last one ends."""
+    u = np.uint32(cuda.grid(1))
+    if u < np.uint32(len(indptr)):
+        begins[u] = _place_of(bits, positions, np.uint64(indptr[u]))
