@@ -253,19 +253,16 @@ def test_numbers_have_the_bytes_that_cuda_core_passes() -> None:
 
     from gpu_pregel.host.devices.launches import parameter_kind
 
-    numbers = (
-        *(
-            (types.int64, -3, ctypes.c_int64),
-            (types.uint64, 2**64 - 1, ctypes.c_uint64),
-            (types.uint32, 7, ctypes.c_uint32),
-        ),
-        *(
-            (types.float32, 1.5, ctypes.c_float),
-            (types.float32, 1e300, ctypes.c_float),
-            (types.float64, 2.5, ctypes.c_double),
-        ),
-        *((types.boolean, True, bool), (types.int8, -1, ctypes.c_int8)),
-    )
+    numbers: list[tuple[Any, Any, Any]] = [
+        (types.int64, -3, ctypes.c_int64),
+        (types.uint64, 2**64 - 1, ctypes.c_uint64),
+        (types.uint32, 7, ctypes.c_uint32),
+        (types.int8, -1, ctypes.c_int8),
+        (types.float32, 1.5, ctypes.c_float),
+        (types.float32, 1e300, ctypes.c_float),
+        (types.float64, 2.5, ctypes.c_double),
+        (types.boolean, True, bool),
+    ]
     holder = ParamHolder(tuple(as_c(number) for _, number, as_c in numbers))
     places = (ctypes.c_uint64 * len(numbers)).from_address(holder.ptr)
     for place, (kind, number, as_c) in zip(places, numbers, strict=True):

@@ -155,7 +155,7 @@ def test_parameters_are_decoded_by_the_types_of_the_kernel(device: Any) -> None:
         standin.PassedParameters([*places, 0]).arguments(signature)
     with pytest.raises(AssertionError, match="fewer parameters"):
         standin.PassedParameters(places[:-1]).arguments(signature)
-    packed[6 * 8] = 8
+    packed[6 * 8] = b"\x08"
     with pytest.raises(AssertionError, match="itemsize"):
         standin.PassedParameters(places).arguments(signature)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 import traceback
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ def test_other_names_stay_as_they_are(name: str) -> None:
         return "<dynamic-code>", name
 
     code = give.__code__.replace(co_filename=name)
-    function: Any = type(give)(code, {}, None, None, give.__closure__)
+    function: Any = FunctionType(code, {}, None, None, give.__closure__)
     loaded = pickle.loads(dump_function(function))
     assert loaded() == ("<dynamic-code>", name)
     assert loaded.__code__.co_filename == name
