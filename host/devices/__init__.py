@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Literal
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError, MissingPackageError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
@@ -93,7 +93,20 @@ def usable_devices() -> list[str]:
     names = ["cpu"]
     if unavailable_reason() is None:
         names += [f"cuda:{gpu.number}" for gpu in gpus().found]
-    return names + ["emulated"] * (find_spec("numba_cuda") is not None) + ["python"]
+    return names + ["emulated"] * _has_emulator() + ["python"]
+
+
+def _has_emulator() -> bool:
+    """Whether packages with which the emulated device works are installed."""
+    if find_spec("numba_cuda") is None:
+        return False
+    from gpu_pregel.host.devices.toolkit import check_numba_cuda
+
+    try:
+        check_numba_cuda("")
+    except MissingPackageError:
+        return False
+    return True
 
 
 def _parse(name: str) -> tuple[str, int]:

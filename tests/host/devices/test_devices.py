@@ -140,6 +140,17 @@ def test_a_gpu_cannot_be_used_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> N
         get_device("cuda")
 
 
+@needs_numba_cuda
+def test_the_emulated_device_is_not_usable_beside_a_numpy_that_is_too_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpu_pregel.host.devices import toolkit
+
+    versions = {"numba-cuda": "0.30.4", "numpy": "2.5.0"}
+    monkeypatch.setattr(toolkit, "version", versions.__getitem__)
+    assert "emulated" not in devices.usable_devices()
+    with pytest.raises(MissingPackageError, match=r"NumPy 2\.5\.0 is installed"):
+        get_device("emulated")
+
+
 def test_usable_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     names = devices.usable_devices()
     assert names[0] == "cpu"
