@@ -20,12 +20,7 @@ _KNOWN = "tests/gpu_pregel/algorithms/test_triangle_count.py::test_known_answers
 
 _MARKING = faults_in(
     "kernels/algorithms/forward_rows_cuda.py",
-    (
-        "the middle of two rows is the lower one",
-        "np.uint32(high - (np.uint32(high - low) >> np.uint32(1)))",
-        "np.uint32(low + (np.uint32(high - low) >> np.uint32(1)))",
-        _ROWS,
-    ),
+    ("the first edge of a row is in the row before", "np.uint64(indptr[middle]) <= e", "indptr[middle] < e", _ROWS),
     (
         "repeated edges are marked",
         "(e == np.uint64(indptr[u]) or indices[e - np.uint64(1)] != v)",
