@@ -22,21 +22,24 @@ import gpu_pregel.networkx.sizes
 from benchmarks._measure import machine, progress, version_of, write_json
 from gpu_pregel.networkx import FUNCTIONS, backend, hand_over
 from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
-from gpu_pregel.networkx.sizes import DENSE, NEVER, SPARSE
+from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE, Entry
 from tests.gpu_pregel.networkx.cases import CASES
 from tests.gpu_pregel.networkx.comparison import Case, call
 
-_SIZES = [2**k for k in range(6, 19)]
+_SIZES = [2**k for k in range(4, 19)]
 _LARGE = [2**k for k in range(11, 21)]
 """Sizes that are tried: nodes and stored edges; and those of complete graphs, which are dense from the first on."""
-_TRIALS, _FEWEST = 5, 3
-_ENOUGH = 0.15
+_RUNS = 200
+"""The size with which a call is tried first; it may make no sense of a smaller graph."""
+_TRIALS, _FEWEST = 25, 3
+_ENOUGH = 0.02
 _LONGEST = 2.0
 """Seconds of calls of NetworkX after which fewer trials are made, and after which no other."""
 _NOISE = 1.1
 """A time that is longer by less than this is not slower."""
-_SURE = 3
-"""After so many sizes in a row with which the backend is faster, no larger graph is tried."""
+_SURE, _SMALLEST = 3, 256
+"""After so many sizes in a row with which the backend is faster, of which the last is no smaller than this, no larger
+graph is tried: the time of NetworkX with much larger ones is estimated by that."""
 _LONG = 0.1
 """Seconds of a call of NetworkX after which no larger graph is tried."""
 
@@ -44,14 +47,17 @@ Make = Callable[[int], nx.Graph]
 Row = dict[str, float]
 
 
-def measure_sizes(output: Path | None) -> int:
-    """Measure every function, write sizes.py, and a report of all times if ``output`` is given."""
+def measure_sizes(output: Path | None, *, keep_larger: bool = False) -> int:
+    """Measure every function, write sizes.py, and a report of all times if ``output`` is given.
+
+    With ``keep_larger`` sizes of the table that are larger stay, as measured on another machine.
+    """
     report: dict[str, Any] = {}
     for name in sorted(FUNCTIONS):
         if found := _shapes_that_run(name):
             report[name] = {make.__name__.strip("_"): _measure(name, case, make) for case, make in found}
             progress(f"{name}: {_sizes(report[name])}")
-    _write({name: _sizes(shapes) for name, shapes in report.items()})
+    _write({name: _sizes(shapes, SIZES.get(name) if keep_larger else None) for name, shapes in report.items()})
     figures = {name: {shape: _summary(rows) for shape, rows in shapes.items()} for name, shapes in report.items()}
     environment = machine() | {"networkx": version_of("networkx")}
     columns = "size: microseconds of NetworkX, of the backend from the cache, and with the conversion"
@@ -66,15 +72,18 @@ def _summary(rows: list[Row]) -> str:
     return "; ".join(f"{row['size']:.0f}: {' '.join(figures)}" for row, figures in zip(rows, times, strict=True))
 
 
-def _sizes(shapes: dict[str, list[Row]]) -> str:
-    """Return the literal for sizes.py of what has been measured: rows by shape."""
+def _sizes(shapes: dict[str, list[Row]], known: Entry | None = None) -> str:
+    """Return the literal for sizes.py of what has been measured: rows by shape; or of what is known, if larger."""
     measured = [rows for rows in shapes.values() if rows]
-    limits = []
+    limits: list[list[int]] = []
     for least, most in ((0, SPARSE), (SPARSE, DENSE), (DENSE, math.inf)):
         of_kind = [rows for rows in measured if least <= rows[-1]["edges"] < most]
         limits.append([_largest(of_kind or measured, side) for side in ("cached", "first")])
     # Time grows with the size at least.
     second = min(rows[-1]["size"] / rows[-1]["networkx"] for rows in measured)
+    if known:
+        limits = [list(map(max, pair, other)) for pair, other in zip(limits, known[:3], strict=True)]
+        second = min(second, known[3])
     pairs = ", ".join(f"({_literal(cached)}, {_literal(first)})" for cached, first in limits)
     return f"({pairs}, {_literal(int(second))})"
 
@@ -104,6 +113,8 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
     for size in _LARGE if "complete" in make.__name__ else _SIZES:
         graph = make(size)
         if (given := case.arguments(graph)) is None:
+            if size < _RUNS:
+                continue
             return rows
         graph = given[0][0]
         graph.__networkx_cache__.clear()
@@ -113,6 +124,8 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
             _seconds(function, given, "gpu_pregel")
         except Exception:
             # NetworkX refuses the shape, too, as the tests show: it may lack a path, or a centre.
+            if not rows and size < _RUNS:
+                continue
             if rows:
                 rows[-1]["refused"] = 1.0
             return rows
@@ -120,15 +133,17 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
         trials: dict[str, list[float]] = {"networkx": [], "cached": [], "first": []}
         # Otherwise a collection now and then visits all graphs.
         gc.freeze()
+        # In alternation, so that a slow spell affects all sides alike.
+        converted = graph.__networkx_cache__
         for i in range(_TRIALS):
             if sum(trials["networkx"]) > (_ENOUGH if i >= _FEWEST else _LONGEST):
                 break
+            graph.__networkx_cache__ = converted
             trials["networkx"].append(_seconds_handed_over(function, given))
             if not is_left_if_converted:
                 trials["cached"].append(_seconds(function, given, "gpu_pregel"))
-        for _ in trials["networkx"]:
             if not is_left:
-                graph.__networkx_cache__.clear()
+                graph.__networkx_cache__ = {}
                 trials["first"].append(_seconds(function, given, "gpu_pregel"))
         edges = sum(map(len, graph._adj.values()))
         row = {"size": float(len(graph) + edges), "edges": edges / len(graph)}
@@ -137,7 +152,7 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
         is_sure = len(latest) == _SURE and all(
             max(one.get("first", 0.0), one.get("cached", 0.0)) < one["networkx"] for one in latest
         )
-        if is_sure or rows[-1]["networkx"] > _LONG:
+        if (is_sure and size >= _SMALLEST) or rows[-1]["networkx"] > _LONG:
             break
     return rows
 
@@ -194,7 +209,7 @@ def _case_that_runs(name: str, make: Make) -> Case | None:
     """Return the first of the tests' calls of which the backend computes a result."""
     for case in CASES[name]:
         try:
-            graph = make(200).copy()
+            graph = make(_RUNS).copy()
             if (given := case.arguments(graph)) is not None and given[0][0] is graph:
                 _seconds(FUNCTIONS[name].original(), given, "gpu_pregel")
                 return case
@@ -214,12 +229,12 @@ def _weighted(graph: nx.Graph) -> nx.Graph:
 
 @cache
 def _undirected(size: int) -> nx.Graph:
-    return _weighted(nx.gnm_random_graph(size // 9, size * 4 // 9, seed=1, backend="networkx"))
+    return _weighted(nx.gnm_random_graph(max(size // 9, 4), size * 4 // 9, seed=1, backend="networkx"))
 
 
 @cache
 def _directed(size: int) -> nx.Graph:
-    return _weighted(nx.gnm_random_graph(size // 9, size * 8 // 9, seed=1, directed=True, backend="networkx"))
+    return _weighted(nx.gnm_random_graph(max(size // 9, 4), size * 8 // 9, seed=1, directed=True, backend="networkx"))
 
 
 @cache
@@ -230,7 +245,8 @@ def _grid(size: int) -> nx.Graph:
 
 @cache
 def _hubs(size: int) -> nx.Graph:
-    return _weighted(nx.barabasi_albert_graph(max(size // 33, 18), 16, seed=1))
+    edges = min(max(math.isqrt(size) // 3, 2), 16)
+    return _weighted(nx.barabasi_albert_graph(max(size // (2 * edges + 1), edges + 2), edges, seed=1))
 
 
 @cache
@@ -248,7 +264,7 @@ def _negative(size: int) -> nx.DiGraph:
 
 @cache
 def _circulant(size: int) -> nx.Graph:
-    return _weighted(nx.circulant_graph(size // 5, [1, 3]))
+    return _weighted(nx.circulant_graph(max(size // 5, 7), [1, 3]))
 
 
 @cache
@@ -280,7 +296,8 @@ def _complete_directed(size: int) -> nx.Graph:
 
 @cache
 def _bipartite(size: int) -> nx.Graph:
-    return nx.bipartite.gnmk_random_graph(size // 18, size // 18, size * 4 // 9, seed=1)
+    half = max(size // 18, 3)
+    return nx.bipartite.gnmk_random_graph(half, half, size * 4 // 9, seed=1)
 
 
 def _write(sizes: dict[str, str]) -> None:

@@ -31,14 +31,19 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     graph: Any = args[0] if args else kwargs.get("G", kwargs.get("B"))
     if not hasattr(graph, "_adj"):
         return None
+    name = measured_as(name, args, kwargs)
+    # First what takes the least time to find out.
+    if (reason := _too_small(name, graph, is_converted=True)) is not None:
+        return reason
     if _is_called_by_networkx():
         return "it is called by a function that is left to NetworkX"
-    name = measured_as(name, args, kwargs)
-    reason = _too_small(name, graph, is_converted=True) or reads_few_nodes(name, args, kwargs, is_converted=True)
-    if reason is None and conversion_of(graph) is None:
+    if conversion_of(graph) is not None:
+        reason = reads_few_nodes(name, args, kwargs, is_converted=True)
+    else:
         reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
         reason = reads_few or _too_small(name, graph, is_converted=False)
-        if reason and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None)):
+        is_paid = reason and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None))
+        if is_paid and reads_few_nodes(name, args, kwargs, is_converted=True) is None:
             reason = None
     return reason or _too_early(name, graph)
 
@@ -79,15 +84,17 @@ def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
     """Return why NetworkX is expected to be faster with a graph of this size, or None."""
     if name not in SIZES:
         return None
-    limits = [pair[not is_converted] for pair in SIZES[name][:3]]
+    side = int(not is_converted)
+    sparse, others, dense = (pair[side] for pair in SIZES[name][:3])
     which = "" if is_converted else " that are not converted"
-    if min(limits) == NEVER:
+    if sparse == others == dense == NEVER:
         return f"NetworkX is faster at graphs of every size{which}"
     n = len(graph)
-    if n >= max(limits):
+    # Denser graphs of so many nodes are larger: edges need not be counted to know that they are large enough.
+    if n >= sparse and (SPARSE + 1) * n >= others and (DENSE + 1) * n >= dense:
         return None
     edges = _edges(graph)
-    limit = limits[0 if edges < SPARSE * n else 2 if edges > DENSE * n else 1]
+    limit = sparse if edges < SPARSE * n else dense if edges > DENSE * n else others
     if limit == NEVER:
         return f"NetworkX is faster at graphs{which} with {edges / max(n, 1):.1f} edges a node"
     return f"the graph's size of {n + edges:,} is below {limit:,}" if n + edges < limit else None

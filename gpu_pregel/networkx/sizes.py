@@ -13,8 +13,9 @@ SPARSE, DENSE = 3, 48
 """A graph with fewer stored edges a node is sparse, one with more is dense."""
 
 Limits = tuple[int, int]
+Entry = tuple[Limits, Limits, Limits, int]
 
-SIZES: dict[str, tuple[Limits, Limits, Limits, int]] = {
+SIZES: dict[str, Entry] = {
     "adamic_adar_index": ((64, 124), (126, 126), (NEVER, NEVER), 34_209),
     "adjacency_matrix": ((64, 255), (82, 511), (2_025, 2_025), 2_614_977),
     "all_pairs_all_shortest_paths": ((64, 64), (82, 82), (2_025, 2_025), 3_059),
