@@ -21,7 +21,7 @@ import networkx as nx
 import gpu_pregel.networkx.sizes
 from benchmarks._measure import machine, progress, version_of, write_json
 from gpu_pregel.networkx import FUNCTIONS, backend, hand_over
-from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
+from gpu_pregel.networkx.few_nodes import reads_few_nodes
 from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE, Entry
 from tests.gpu_pregel.networkx.cases import CASES
 from tests.gpu_pregel.networkx.comparison import Case, call
@@ -118,8 +118,8 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
             return rows
         graph = given[0][0]
         graph.__networkx_cache__.clear()
-        function, measured = FUNCTIONS[name].original(), measured_as(name, *given)
-        is_left = reads_few_nodes(measured, *given, is_converted=False) is not None
+        function = FUNCTIONS[name].original()
+        is_left = reads_few_nodes(name, *given, is_converted=False) is not None
         try:
             _seconds(function, given, "gpu_pregel")
         except Exception:
@@ -129,7 +129,7 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
             if rows:
                 rows[-1]["refused"] = 1.0
             return rows
-        is_left_if_converted = reads_few_nodes(measured, *given, is_converted=True) is not None
+        is_left_if_converted = reads_few_nodes(name, *given, is_converted=True) is not None
         trials: dict[str, list[float]] = {"networkx": [], "cached": [], "first": []}
         # Otherwise a collection now and then visits all graphs.
         gc.freeze()
