@@ -83,7 +83,7 @@ def _sizes(shapes: dict[str, list[Row]], known: Entry | None = None) -> str:
     second = min(rows[-1]["size"] / rows[-1]["networkx"] for rows in measured)
     if known:
         limits = [list(map(max, pair, other)) for pair, other in zip(limits, known[:3], strict=True)]
-        second = min(second, known[3])
+        second = known[3]
     pairs = ", ".join(f"({_literal(cached)}, {_literal(first)})" for cached, first in limits)
     return f"({pairs}, {_literal(int(second))})"
 

@@ -1,7 +1,8 @@
-"""Calls that take longer with priorities set than NetworkX alone, on graphs whose shapes were not measured for sizes.py.
+"""Calls that take longer with priorities set than NetworkX alone, on graphs of other shapes than sizes.py's.
 
-The first of the tests' calls of each function that NetworkX answers is timed in alternation: by NetworkX with no backend, by
-a graph that is not converted, and by one that is. What seems slower is measured again, for longer, before it counts.
+The first of the tests' calls of each function that NetworkX answers is timed in alternation: without a backend, and
+with it on a graph that is not converted, and on one that is. What seems slower is measured again, for longer, before it
+counts.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _report() -> dict[str, Any]:
             figures[shape][f"{name} {i}"] = " ".join(f"{times[side] * 1e6:.1f}" for side in _SIDES)
         progress(f"{shape}: {len(figures[shape])} calls, {sum(row['graph'] == shape for row in slower)} slower")
     counts = {"calls": sum(map(len, figures.values()))} | {
-        f"{side} by {least * 1e6:.0f} us": _count([row for row in slower if _is_slower(row["seconds"], side, least)], side)
+        f"{side} by {least * 1e6:.0f} us": _count(slower, side, least)
         for side in _SIDES[1:]
         for least in (_LEAST, _MUCH)
     }
@@ -166,8 +167,9 @@ def _is_slower(times: Times, side: str, least: float = _LEAST) -> bool:
     return times[side] > _SHARE * times["networkx"] and times[side] - times["networkx"] > least
 
 
-def _count(rows: list[dict[str, Any]], side: str) -> dict[str, int]:
-    """Return how many calls the backend takes, and how many it leaves to NetworkX."""
+def _count(slower: list[dict[str, Any]], side: str, least: float) -> dict[str, int]:
+    """Return how many of the calls that are slower the backend takes, and how many it leaves to NetworkX."""
+    rows = [row for row in slower if _is_slower(row["seconds"], side, least)]
     taken = sum(row[side] == "taken" for row in rows)
     return {"taken": taken, "left": len(rows) - taken}
 

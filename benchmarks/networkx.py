@@ -89,8 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=15, help="calls of each side (default: 15)")
     parser.add_argument("--budget", type=float, default=3.0, help="seconds of calls of each side (default: 3)")
     parser.add_argument("--hand-over", action="store_true", help="measure which graphs are handed over, instead")
-    parser.add_argument("--keep-larger", action="store_true", help="with --hand-over: keep sizes of the table if larger")
-    parser.add_argument("--scan", action="store_true", help="look for calls that are slower with priorities set, instead")
+    parser.add_argument("--keep-larger", action="store_true", help="with --hand-over: keep larger sizes")
+    parser.add_argument("--scan", action="store_true", help="look for calls that are slower with priorities")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -51,7 +51,8 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
             return reason
     # A conversion is of no use where NetworkX would be faster with one, too.
     if is_converted or reason:
-        reason = _too_small(measured, graph, is_converted=True) or reads_few_nodes(name, args, kwargs, is_converted=True)
+        reason = _too_small(measured, graph, is_converted=True)
+        reason = reason or reads_few_nodes(name, args, kwargs, is_converted=True)
     return reason or _too_early(measured, graph)
 
 

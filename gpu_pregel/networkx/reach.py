@@ -45,7 +45,7 @@ _LIMITS: dict[str, tuple[tuple[str, int], ...]] = {
 }
 """The arguments that limit how far a search goes, and their positions."""
 
-_SAMPLED = {name: ("k", 1) for name in ("betweenness_centrality", "edge_betweenness_centrality")}
+_SAMPLED = dict.fromkeys(("betweenness_centrality", "edge_betweenness_centrality"), ("k", 1))
 _SEARCHED: dict[str, tuple[str, int]] = {
     **_SAMPLED,
     "betweenness_centrality_subset": ("sources", 1),
@@ -55,7 +55,7 @@ _SEARCHED: dict[str, tuple[str, int]] = {
     "edge_betweenness_centrality_subset": ("sources", 1),
     "harmonic_centrality": ("nbunch", 1),
 }
-"""The argument with the nodes from which alone these search, and its position; of those of the first dict, how many nodes."""
+"""The argument with the nodes from which alone these search, and its position; with their number in the first dict."""
 _FEW_SEARCHES = 3
 """So many searches take less time than a conversion."""
 
