@@ -37,6 +37,9 @@ _LONGEST = 2.0
 """Seconds of calls of NetworkX after which fewer trials are made, and after which no other."""
 _NOISE = 1.1
 """A time that is longer by less than this is not slower."""
+_MARGIN = 1.5
+"""A graph that is not converted must be larger than the smallest for which that pays by this factor, as it may have
+another shape: NetworkX is slower by less than that with those between."""
 _SURE, _SMALLEST = 3, 256
 """After so many sizes in a row with which the backend is faster, of which the last is no smaller than this, no larger
 graph is tried: the time of NetworkX with much larger ones is estimated by that."""
@@ -78,7 +81,9 @@ def _sizes(shapes: dict[str, list[Row]], known: Entry | None = None) -> str:
     limits: list[list[int]] = []
     for least, most in ((0, SPARSE), (SPARSE, DENSE), (DENSE, math.inf)):
         of_kind = [rows for rows in measured if least <= rows[-1]["edges"] < most]
-        limits.append([_largest(of_kind or measured, side) for side in ("cached", "first")])
+        cached, first = (_largest(of_kind or measured, side) for side in ("cached", "first"))
+        # A conversion takes time.
+        limits.append([min(cached, first), first if first == NEVER else int(_MARGIN * first)])
     # Time grows with the size at least.
     second = min(rows[-1]["size"] / rows[-1]["networkx"] for rows in measured)
     if known:
@@ -142,12 +147,12 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
             if sum(trials["networkx"]) > (_ENOUGH if i >= _FEWEST else _LONGEST):
                 break
             graph.__networkx_cache__ = converted
-            trials["networkx"].append(_seconds_handed_over(function, given))
+            trials["networkx"].append(_seconds_asked(function, given, is_taken=False))
             if not is_left_if_converted:
-                trials["cached"].append(_seconds(function, given, "gpu_pregel"))
+                trials["cached"].append(_seconds_asked(function, given, is_taken=True))
             if not is_left:
                 graph.__networkx_cache__ = {}
-                trials["first"].append(_seconds(function, given, "gpu_pregel"))
+                trials["first"].append(_seconds_asked(function, given, is_taken=True))
         edges = sum(map(len, graph._adj.values()))
         row = {"size": float(len(graph) + edges), "edges": edges / len(graph)}
         rows.append(row | {side: sorted(seconds)[len(seconds) // 2] for side, seconds in trials.items() if seconds})
@@ -160,12 +165,15 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
     return rows
 
 
-def _seconds_handed_over(function: Any, given: tuple[tuple[Any, ...], dict[str, Any]]) -> float:
-    """Return the seconds of NetworkX's function where priorities are asked first, also for functions that it calls."""
+def _seconds_asked(function: Any, given: tuple[tuple[Any, ...], dict[str, Any]], *, is_taken: bool) -> float:
+    """Return the seconds of a call, also of functions that it calls, where priorities are asked first.
+
+    It is taken or handed over, whatever the answer is.
+    """
     priority, hands_over = nx.config.backend_priority, hand_over.hands_over
     before = priority.algos, priority.generators
     priority.algos = priority.generators = ["gpu_pregel"]
-    vars(backend)["hands_over"] = lambda *call: hands_over(*call) or "it is measured"
+    vars(backend)["hands_over"] = lambda *call: (hands_over(*call), None if is_taken else "it is measured")[1]
     try:
         return _seconds(function, given, None)
     finally:

@@ -21,8 +21,8 @@ _NODES_A_CALL, _EDGES_A_CALL, _PATIENCE, _FEWEST = 10, 2, 5, 2
 for so many edges a node, and some more, of searches the fewest: two, as a function may call another of them. If no more
 calls follow, they take about a fifth longer by that."""
 
-_MARGIN = 8
-"""Functions that may end early are measured with calls that end late: so many times as large must a graph be."""
+_EARLY = 2_048
+"""The smallest size for functions that may end early: sizes are measured with calls that end late."""
 _SMALL, _SAMPLE = 64, 64
 """A graph of fewer nodes is asked for its size first; and of how many nodes the edges are counted to estimate them."""
 
@@ -104,7 +104,7 @@ def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
     edges = _edges(graph)
     limit = sparse if edges < SPARSE * n else dense if edges > DENSE * n else others
     if name in ENDS_EARLY and limit != NEVER:
-        limit *= _MARGIN
+        limit = max(limit, _EARLY)
     if limit == NEVER:
         return f"NetworkX is faster at graphs{which} with {edges / max(n, 1):.1f} edges a node"
     return f"the graph's size of {n + edges:,} is below {limit:,}" if n + edges < limit else None

@@ -50,7 +50,6 @@ _SEARCHED: dict[str, tuple[str, int]] = {
     **_SAMPLED,
     "betweenness_centrality_subset": ("sources", 1),
     "closeness_centrality": ("u", 1),
-    "closeness_vitality": ("node", 1),
     "eccentricity": ("v", 1),
     "edge_betweenness_centrality_subset": ("sources", 1),
     "harmonic_centrality": ("nbunch", 1),

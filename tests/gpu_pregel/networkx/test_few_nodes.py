@@ -250,22 +250,21 @@ def test_edges_are_not_counted_where_the_number_of_nodes_decides(monkeypatch: py
 
 
 def test_a_function_that_may_end_early_needs_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = nx.circulant_graph(300, [1, 2])
-    nx.is_connected(graph, backend="gpu_pregel")
     monkeypatch.setitem(SIZES, "is_bipartite", ((200, NEVER), (200, NEVER), (200, NEVER), 1))
-    assert backend.should_run("is_bipartite", (graph,), {}) == "the graph's size of 1,500 is below 1,600"
-    monkeypatch.setitem(SIZES, "is_bipartite", ((187, NEVER), (187, NEVER), (187, NEVER), 1))
-    assert backend.should_run("is_bipartite", (graph,), {}) is True
+    for n, answer in ((409, "the graph's size of 2,045 is below 2,048"), (410, True)):
+        graph = nx.circulant_graph(n, [1, 2])
+        nx.is_connected(graph, backend="gpu_pregel")
+        assert backend.should_run("is_bipartite", (graph,), {}) == answer
 
 
 def test_many_calls_that_read_a_part_of_a_graph_pay_for_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "has_path", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
-    graph = nx.path_graph(200)
-    answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(26)]
-    assert [answer is True for answer in answers] == [False] * 20 + [True] * 6
+    graph = nx.path_graph(700)
+    answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(76)]
+    assert [answer is True for answer in answers] == [False] * 70 + [True] * 6
     # Nobody keeps the conversion of this one.
     graph.__networkx_cache__ = None
-    assert True not in {backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(50)}
+    assert True not in {backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(100)}
 
 
 @pytest.mark.parametrize(
