@@ -235,7 +235,12 @@ def test_searches_that_read_all_edges_pay_for_a_conversion_at_once(monkeypatch: 
 
 def test_edges_are_not_counted_where_the_number_of_nodes_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = []
-    monkeypatch.setattr(hand_over, "_edges", lambda graph: counted.append(graph) or 0)
+
+    def count(graph: nx.Graph) -> int:
+        counted.append(graph)
+        return 0
+
+    monkeypatch.setattr(hand_over, "_edges", count)
     graph = nx.circulant_graph(600, [1, 2, 3])
     # A graph of so many nodes with 3 edges a node has a size of 2,400, with 48 one of 29,400.
     monkeypatch.setitem(SIZES, "is_tree", ((600, 600), (2_400, 2_400), (29_400, 29_400), 1))
