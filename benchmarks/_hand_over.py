@@ -21,22 +21,28 @@ import networkx as nx
 import gpu_pregel.networkx.sizes
 from benchmarks._measure import machine, progress, version_of, write_json
 from gpu_pregel.networkx import FUNCTIONS, backend, hand_over
-from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
-from gpu_pregel.networkx.sizes import DENSE, NEVER, SPARSE
+from gpu_pregel.networkx.few_nodes import reads_few_nodes
+from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE, Entry
 from tests.gpu_pregel.networkx.cases import CASES
 from tests.gpu_pregel.networkx.comparison import Case, call
 
-_SIZES = [2**k for k in range(6, 19)]
-_LARGE = [2**k for k in range(11, 21)]
+_SIZES = [2**k for k in range(4, 19)]
+_LARGE = [2_500 * 2**k for k in range(10)]
 """Sizes that are tried: nodes and stored edges; and those of complete graphs, which are dense from the first on."""
-_TRIALS, _FEWEST = 5, 3
-_ENOUGH = 0.15
+_RUNS = 200
+"""The size with which a call is tried first; it may make no sense of a smaller graph."""
+_TRIALS, _FEWEST = 25, 3
+_ENOUGH = 0.02
 _LONGEST = 2.0
 """Seconds of calls of NetworkX after which fewer trials are made, and after which no other."""
 _NOISE = 1.1
 """A time that is longer by less than this is not slower."""
-_SURE = 3
-"""After so many sizes in a row with which the backend is faster, no larger graph is tried."""
+_MARGIN = 1.5
+"""A graph that is not converted must be larger than the smallest for which that pays by this factor, as it may have
+another shape: NetworkX is slower by less than that with those between."""
+_SURE, _SMALLEST = 3, 256
+"""After so many sizes in a row with which the backend is faster, of which the last is no smaller than this, no larger
+graph is tried: the time of NetworkX with much larger ones is estimated by that."""
 _LONG = 0.1
 """Seconds of a call of NetworkX after which no larger graph is tried."""
 
@@ -44,14 +50,17 @@ Make = Callable[[int], nx.Graph]
 Row = dict[str, float]
 
 
-def measure_sizes(output: Path | None) -> int:
-    """Measure every function, write sizes.py, and a report of all times if ``output`` is given."""
+def measure_sizes(output: Path | None, *, keep_larger: bool = False) -> int:
+    """Measure every function, write sizes.py, and a report of all times if ``output`` is given.
+
+    With ``keep_larger`` sizes of the table that are larger stay, as measured on another machine.
+    """
     report: dict[str, Any] = {}
     for name in sorted(FUNCTIONS):
         if found := _shapes_that_run(name):
             report[name] = {make.__name__.strip("_"): _measure(name, case, make) for case, make in found}
             progress(f"{name}: {_sizes(report[name])}")
-    _write({name: _sizes(shapes) for name, shapes in report.items()})
+    _write({name: _sizes(shapes, SIZES.get(name) if keep_larger else None) for name, shapes in report.items()})
     figures = {name: {shape: _summary(rows) for shape, rows in shapes.items()} for name, shapes in report.items()}
     environment = machine() | {"networkx": version_of("networkx")}
     columns = "size: microseconds of NetworkX, of the backend from the cache, and with the conversion"
@@ -66,15 +75,20 @@ def _summary(rows: list[Row]) -> str:
     return "; ".join(f"{row['size']:.0f}: {' '.join(figures)}" for row, figures in zip(rows, times, strict=True))
 
 
-def _sizes(shapes: dict[str, list[Row]]) -> str:
-    """Return the literal for sizes.py of what has been measured: rows by shape."""
+def _sizes(shapes: dict[str, list[Row]], known: Entry | None = None) -> str:
+    """Return the literal for sizes.py of what has been measured: rows by shape; or of what is known, if larger."""
     measured = [rows for rows in shapes.values() if rows]
-    limits = []
+    limits: list[list[int]] = []
     for least, most in ((0, SPARSE), (SPARSE, DENSE), (DENSE, math.inf)):
         of_kind = [rows for rows in measured if least <= rows[-1]["edges"] < most]
-        limits.append([_largest(of_kind or measured, side) for side in ("cached", "first")])
+        cached, first = (_largest(of_kind or measured, side) for side in ("cached", "first"))
+        # A conversion takes time.
+        limits.append([min(cached, first), first if first == NEVER else int(_MARGIN * first)])
     # Time grows with the size at least.
     second = min(rows[-1]["size"] / rows[-1]["networkx"] for rows in measured)
+    if known:
+        limits = [list(map(max, pair, other)) for pair, other in zip(limits, known[:3], strict=True)]
+        second = known[3]
     pairs = ", ".join(f"({_literal(cached)}, {_literal(first)})" for cached, first in limits)
     return f"({pairs}, {_literal(int(second))})"
 
@@ -87,8 +101,11 @@ def _largest(shapes: list[list[Row]], side: str) -> int:
 def _smallest(rows: list[Row], side: str) -> int:
     """Return the size from which on the backend is never slower."""
     found = int(rows[-1]["size"]) + 1 if "refused" in rows[-1] else NEVER
+    ours = math.inf
     for row in reversed(rows):
-        if side in row and row[side] > _NOISE * row["networkx"]:
+        # If a larger graph took less time, this one was disturbed.
+        ours = min(ours, row.get(side, ours))
+        if side in row and ours > _NOISE * row["networkx"]:
             break
         found = int(row["size"])
     return found
@@ -104,32 +121,38 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
     for size in _LARGE if "complete" in make.__name__ else _SIZES:
         graph = make(size)
         if (given := case.arguments(graph)) is None:
+            if size < _RUNS:
+                continue
             return rows
         graph = given[0][0]
         graph.__networkx_cache__.clear()
-        function, measured = FUNCTIONS[name].original(), measured_as(name, *given)
-        is_left = reads_few_nodes(measured, *given, is_converted=False) is not None
+        function = FUNCTIONS[name].original()
+        is_left = reads_few_nodes(name, *given, is_converted=False) is not None
         try:
             _seconds(function, given, "gpu_pregel")
         except Exception:
             # NetworkX refuses the shape, too, as the tests show: it may lack a path, or a centre.
+            if not rows and size < _RUNS:
+                continue
             if rows:
                 rows[-1]["refused"] = 1.0
             return rows
-        is_left_if_converted = reads_few_nodes(measured, *given, is_converted=True) is not None
+        is_left_if_converted = reads_few_nodes(name, *given, is_converted=True) is not None
         trials: dict[str, list[float]] = {"networkx": [], "cached": [], "first": []}
         # Otherwise a collection now and then visits all graphs.
         gc.freeze()
+        # In alternation, so that a slow spell affects all sides alike.
+        converted = graph.__networkx_cache__
         for i in range(_TRIALS):
             if sum(trials["networkx"]) > (_ENOUGH if i >= _FEWEST else _LONGEST):
                 break
-            trials["networkx"].append(_seconds_handed_over(function, given))
+            graph.__networkx_cache__ = converted
+            trials["networkx"].append(_seconds_asked(function, given, is_taken=False))
             if not is_left_if_converted:
-                trials["cached"].append(_seconds(function, given, "gpu_pregel"))
-        for _ in trials["networkx"]:
+                trials["cached"].append(_seconds_asked(function, given, is_taken=True))
             if not is_left:
-                graph.__networkx_cache__.clear()
-                trials["first"].append(_seconds(function, given, "gpu_pregel"))
+                graph.__networkx_cache__ = {}
+                trials["first"].append(_seconds_asked(function, given, is_taken=True))
         edges = sum(map(len, graph._adj.values()))
         row = {"size": float(len(graph) + edges), "edges": edges / len(graph)}
         rows.append(row | {side: sorted(seconds)[len(seconds) // 2] for side, seconds in trials.items() if seconds})
@@ -137,17 +160,20 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
         is_sure = len(latest) == _SURE and all(
             max(one.get("first", 0.0), one.get("cached", 0.0)) < one["networkx"] for one in latest
         )
-        if is_sure or rows[-1]["networkx"] > _LONG:
+        if (is_sure and size >= _SMALLEST) or rows[-1]["networkx"] > _LONG:
             break
     return rows
 
 
-def _seconds_handed_over(function: Any, given: tuple[tuple[Any, ...], dict[str, Any]]) -> float:
-    """Return the seconds of NetworkX's function where priorities are asked first, also for functions that it calls."""
+def _seconds_asked(function: Any, given: tuple[tuple[Any, ...], dict[str, Any]], *, is_taken: bool) -> float:
+    """Return the seconds of a call, also of functions that it calls, where priorities are asked first.
+
+    It is taken or handed over, whatever the answer is.
+    """
     priority, hands_over = nx.config.backend_priority, hand_over.hands_over
     before = priority.algos, priority.generators
     priority.algos = priority.generators = ["gpu_pregel"]
-    vars(backend)["hands_over"] = lambda *call: hands_over(*call) or "it is measured"
+    vars(backend)["hands_over"] = lambda *call: (hands_over(*call), None if is_taken else "it is measured")[1]
     try:
         return _seconds(function, given, None)
     finally:
@@ -194,7 +220,7 @@ def _case_that_runs(name: str, make: Make) -> Case | None:
     """Return the first of the tests' calls of which the backend computes a result."""
     for case in CASES[name]:
         try:
-            graph = make(200).copy()
+            graph = make(_RUNS).copy()
             if (given := case.arguments(graph)) is not None and given[0][0] is graph:
                 _seconds(FUNCTIONS[name].original(), given, "gpu_pregel")
                 return case
@@ -214,12 +240,12 @@ def _weighted(graph: nx.Graph) -> nx.Graph:
 
 @cache
 def _undirected(size: int) -> nx.Graph:
-    return _weighted(nx.gnm_random_graph(size // 9, size * 4 // 9, seed=1, backend="networkx"))
+    return _weighted(nx.gnm_random_graph(max(size // 9, 4), size * 4 // 9, seed=1, backend="networkx"))
 
 
 @cache
 def _directed(size: int) -> nx.Graph:
-    return _weighted(nx.gnm_random_graph(size // 9, size * 8 // 9, seed=1, directed=True, backend="networkx"))
+    return _weighted(nx.gnm_random_graph(max(size // 9, 4), size * 8 // 9, seed=1, directed=True, backend="networkx"))
 
 
 @cache
@@ -230,7 +256,8 @@ def _grid(size: int) -> nx.Graph:
 
 @cache
 def _hubs(size: int) -> nx.Graph:
-    return _weighted(nx.barabasi_albert_graph(max(size // 33, 18), 16, seed=1))
+    edges = min(max(math.isqrt(size) // 3, 2), 16)
+    return _weighted(nx.barabasi_albert_graph(max(size // (2 * edges + 1), edges + 2), edges, seed=1))
 
 
 @cache
@@ -248,7 +275,7 @@ def _negative(size: int) -> nx.DiGraph:
 
 @cache
 def _circulant(size: int) -> nx.Graph:
-    return _weighted(nx.circulant_graph(size // 5, [1, 3]))
+    return _weighted(nx.circulant_graph(max(size // 5, 7), [1, 3]))
 
 
 @cache
@@ -280,7 +307,8 @@ def _complete_directed(size: int) -> nx.Graph:
 
 @cache
 def _bipartite(size: int) -> nx.Graph:
-    return nx.bipartite.gnmk_random_graph(size // 18, size // 18, size * 4 // 9, seed=1)
+    half = max(size // 18, 3)
+    return nx.bipartite.gnmk_random_graph(half, half, size * 4 // 9, seed=1)
 
 
 def _write(sizes: dict[str, str]) -> None:

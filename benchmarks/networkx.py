@@ -3,6 +3,7 @@
 Each function is called with ``backend="networkx"`` and with ``backend="gpu_pregel"``: for the first time on a graph,
 which includes its conversion, and again, from the cache. Results are read to the end. ``--hand-over`` measures instead,
 for every function, from which size of a graph on the backend is faster, and writes gpu_pregel/networkx/sizes.py.
+``--scan`` looks for calls that are slower with priorities set than NetworkX alone, on small graphs of other shapes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import networkx as nx
 import gpu_pregel as gp
 from benchmarks._graphs import generate
 from benchmarks._hand_over import measure_sizes
+from benchmarks._hand_over_scan import scan
 from benchmarks._measure import Summary, format_ratio, format_seconds, machine, progress, table, version_of, write_json
 
 HELP = "NetworkX beside the backend for NetworkX"
@@ -87,12 +89,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=15, help="calls of each side (default: 15)")
     parser.add_argument("--budget", type=float, default=3.0, help="seconds of calls of each side (default: 3)")
     parser.add_argument("--hand-over", action="store_true", help="measure which graphs are handed over, instead")
+    parser.add_argument("--keep-larger", action="store_true", help="with --hand-over: keep larger sizes")
+    parser.add_argument("--scan", action="store_true", help="look for calls that are slower with priorities")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table, write the report; return 1 if a figure misses what is asked."""
     if arguments.hand_over:
-        return measure_sizes(arguments.output)
+        return measure_sizes(arguments.output, keep_larger=arguments.keep_larger)
+    if arguments.scan:
+        return scan(arguments.output)
     report: dict[str, Any] = {}
     for graph_name in arguments.graphs:
         graph = _networkx_graph(_GRAPHS[graph_name]())

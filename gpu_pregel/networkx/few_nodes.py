@@ -5,27 +5,30 @@ This imports neither NumPy nor NetworkX.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sized
 from typing import Any
 
-from gpu_pregel.networkx.reach import argument, reads_a_part
+from gpu_pregel.networkx.reach import argument, count_nodes, reads_a_part
 from gpu_pregel.networkx.sizes import NEVER
 
 _CONVERTS = 10
 """In a graph that is not converted, one node of so many is few."""
-_ALWAYS_FEW = 2
-"""So many chosen nodes are few in a graph of any size."""
+_FEW_NODES, _FEW_PAIRS = 8, 24
+"""So many chosen nodes and pairs of nodes are few in a graph of any size."""
 
 _CHOSEN: dict[str, tuple[str, int, int]] = {
     "adamic_adar_index": ("ebunch", 1, 40),
+    "average_clustering": ("nodes", 1, NEVER),
     "average_degree_connectivity": ("nodes", 3, 40),
     "boundary_expansion": ("S", 1, 15),
     "clustering": ("nodes", 1, NEVER),
     "cn_soundarajan_hopcroft": ("ebunch", 1, 40),
+    "common_neighbor_centrality": ("ebunch", 1, NEVER),
+    "constraint": ("nodes", 1, NEVER),
     "cut_size": ("S", 1, 50),
     "degree_assortativity_coefficient": ("nodes", 4, 30),
     "degree_pearson_correlation_coefficient": ("nodes", 4, 30),
     "edge_boundary": ("nbunch1", 1, 30),
+    "effective_size": ("nodes", 1, NEVER),
     "generalized_degree": ("nodes", 1, NEVER),
     "jaccard_coefficient": ("ebunch", 1, 1_000),
     "node_boundary": ("nbunch1", 1, 30),
@@ -35,6 +38,7 @@ _CHOSEN: dict[str, tuple[str, int, int]] = {
     "ra_index_soundarajan_hopcroft": ("ebunch", 1, 40),
     "reciprocity": ("nodes", 1, 6),
     "resource_allocation_index": ("ebunch", 1, 40),
+    "square_clustering": ("nodes", 1, NEVER),
     "to_scipy_sparse_array": ("nodelist", 1, 100),
     "triangles": ("nodes", 1, NEVER),
     "volume": ("S", 1, 6),
@@ -45,15 +49,19 @@ converted, as measured with 3,000 and 20,000 nodes. ``NEVER`` is for functions t
 
 
 def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Return the function whose size decides: that of a search between two nodes is not that of one from a node."""
+    """Return the function whose size decides: searches between two nodes, from a node and from all have their own."""
     if name not in ("shortest_path", "shortest_path_length"):
         return name
     source, target, weight = (argument(one, i, args, kwargs) for i, one in enumerate(("source", "target", "weight"), 1))
-    if source is None or target is None:
+    if source is None and target is None:
         return name
+    is_dijkstra = weight is not None and argument("method", 4, args, kwargs) in (None, "dijkstra")
+    if source is not None and target is not None:
+        return "bidirectional_shortest_path" if weight is None else "bidirectional_dijkstra" if is_dijkstra else name
+    length = name.removeprefix("shortest_path")
     if weight is None:
-        return "bidirectional_shortest_path"
-    return "bidirectional_dijkstra" if argument("method", 4, args, kwargs) in (None, "dijkstra") else name
+        return f"single_{'target' if source is None else 'source'}_shortest_path{length}"
+    return f"single_source_{'dijkstra' if is_dijkstra else 'bellman_ford'}_path{length}"
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
@@ -61,6 +69,8 @@ def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *,
     graph = argument("G", 0, args, kwargs)
     if not hasattr(graph, "_adj"):
         return None
+    if (measured := measured_as(name, args, kwargs)).startswith("bidirectional"):
+        name = measured
     if (reason := reads_a_part(name, args, kwargs, is_converted=is_converted)) is not None:
         return reason
     if name not in _CHOSEN:
@@ -69,13 +79,7 @@ def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *,
     chosen = argument(nodes, position, args, kwargs)
     if chosen is None:
         return None
-    count = _count(graph, chosen)
-    few = max(_ALWAYS_FEW, len(graph) // (share if is_converted else min(share, _CONVERTS)))
+    count = count_nodes(graph, chosen)
+    least = _FEW_PAIRS if nodes == "ebunch" else _FEW_NODES
+    few = max(least, len(graph) // (share if is_converted else min(share, _CONVERTS)))
     return f"{nodes} has {count:,} of {len(graph):,} nodes" if count <= few else None
-
-
-def _count(graph: Any, chosen: Any) -> float:
-    """Return how many nodes or pairs are given; infinity if they can be counted only by using up an iterator."""
-    if isinstance(chosen, Hashable) and chosen in graph:
-        return 1
-    return len(chosen) if isinstance(chosen, Sized) else float("inf")

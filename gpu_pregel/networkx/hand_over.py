@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from types import FrameType
 from typing import Any
 
 from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
-from gpu_pregel.networkx.reach import SEARCHES
+from gpu_pregel.networkx.reach import ENDS_EARLY, SEARCHES
 from gpu_pregel.networkx.registry import FUNCTIONS
 from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
@@ -20,6 +21,11 @@ _NODES_A_CALL, _EDGES_A_CALL, _PATIENCE, _FEWEST = 10, 2, 5, 2
 for so many edges a node, and some more, of searches the fewest: two, as a function may call another of them. If no more
 calls follow, they take about a fifth longer by that."""
 
+_EARLY = 2_048
+"""The smallest size for functions that may end early: sizes are measured with calls that end late."""
+_SMALL, _SAMPLE = 64, 64
+"""A graph of fewer nodes is asked for its size first; and of how many nodes the edges are counted to estimate them."""
+
 _seconds_handed_over = 0.0
 
 
@@ -31,16 +37,23 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     graph: Any = args[0] if args else kwargs.get("G", kwargs.get("B"))
     if not hasattr(graph, "_adj"):
         return None
+    measured = measured_as(name, args, kwargs)
+    # First what takes the least time to find out: an answer must not take longer than what NetworkX does meanwhile.
+    if len(graph) < _SMALL and (reason := _too_small(measured, graph, is_converted=True)) is not None:
+        return reason
     if _is_called_by_networkx():
         return "it is called by a function that is left to NetworkX"
-    name = measured_as(name, args, kwargs)
-    reason = _too_small(name, graph, is_converted=True) or reads_few_nodes(name, args, kwargs, is_converted=True)
-    if reason is None and conversion_of(graph) is None:
+    is_converted = conversion_of(graph) is not None
+    if not is_converted:
         reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
-        reason = reads_few or _too_small(name, graph, is_converted=False)
-        if reason and _pay(graph, 1 / _calls_that_pay(name, graph, reads_few=reads_few is not None)):
-            reason = None
-    return reason or _too_early(name, graph)
+        reason = reads_few or _too_small(measured, graph, is_converted=False)
+        if reason and not _pay(graph, 1 / _calls_that_pay(measured, graph, reads_few=reads_few is not None)):
+            return reason
+    # A conversion is of no use where NetworkX would be faster with one, too.
+    if is_converted or reason:
+        reason = _too_small(measured, graph, is_converted=True)
+        reason = reason or reads_few_nodes(name, args, kwargs, is_converted=True)
+    return reason or _too_early(measured, graph)
 
 
 def _is_called_by_networkx() -> bool:
@@ -68,9 +81,9 @@ def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:
     n = max(len(graph), 1)
     if reads_few:
         return max(1.0, n / _NODES_A_CALL)
-    edges = _edges(graph) / n / _EDGES_A_CALL
     if name not in SEARCHES:
-        return _PATIENCE + edges
+        return _PATIENCE + _edges_a_node(graph) / _EDGES_A_CALL
+    edges = _edges(graph) / n / _EDGES_A_CALL
     # With an isolated node, NetworkX looks in vain for it along all edges.
     return _FEWEST if not graph.is_directed() and _notes(graph).get("isolated") else _FEWEST + edges
 
@@ -79,15 +92,19 @@ def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
     """Return why NetworkX is expected to be faster with a graph of this size, or None."""
     if name not in SIZES:
         return None
-    limits = [pair[not is_converted] for pair in SIZES[name][:3]]
+    side = int(not is_converted)
+    sparse, others, dense = (pair[side] for pair in SIZES[name][:3])
     which = "" if is_converted else " that are not converted"
-    if min(limits) == NEVER:
+    if sparse == others == dense == NEVER:
         return f"NetworkX is faster at graphs of every size{which}"
     n = len(graph)
-    if n >= max(limits):
+    # Denser graphs of so many nodes are larger: edges need not be counted to know that they are large enough.
+    if name not in ENDS_EARLY and n >= sparse and (SPARSE + 1) * n >= others and (DENSE + 1) * n >= dense:
         return None
     edges = _edges(graph)
-    limit = limits[0 if edges < SPARSE * n else 2 if edges > DENSE * n else 1]
+    limit = sparse if edges < SPARSE * n else dense if edges > DENSE * n else others
+    if name in ENDS_EARLY and limit != NEVER:
+        limit = max(limit, _EARLY)
     if limit == NEVER:
         return f"NetworkX is faster at graphs{which} with {edges / max(n, 1):.1f} edges a node"
     return f"the graph's size of {n + edges:,} is below {limit:,}" if n + edges < limit else None
@@ -124,6 +141,15 @@ def _edges(graph: Any) -> int:
         degrees = list(map(len, graph._adj.values()))
         known |= {"edges": sum(degrees), "isolated": 0 in degrees}
     return int(known["edges"])
+
+
+def _edges_a_node(graph: Any) -> float:
+    """Return the number of stored edges a node: if they have not been counted, that of the first nodes."""
+    known = _notes(graph)
+    if "edges" in known:
+        return float(known["edges"] / max(len(graph), 1))
+    degrees = list(map(len, islice(graph._adj.values(), _SAMPLE)))
+    return sum(degrees) / max(len(degrees), 1)
 
 
 def _pay(graph: Any, share: float) -> bool:

@@ -5,18 +5,18 @@ This imports neither NumPy nor NetworkX.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sized
 from itertools import islice
 from typing import Any
 
 _SHARE, _FEW = 8, 64
 """A search that reaches less than one node of so many, or of a converted graph few nodes, is left to NetworkX."""
 
-_ENDS_EARLY = frozenset(
+ENDS_EARLY = frozenset(
     {
         *("bidirectional_dijkstra", "bidirectional_shortest_path", "dijkstra_path", "dijkstra_path_length"),
-        *("bfs_layers", "color", "edge_bfs", "edge_dfs", "efficiency", "find_cycle", "has_path", "is_biconnected"),
-        *("is_bipartite", "is_maximal_matching", "lowest_common_ancestor"),
+        *("bfs_layers", "color", "edge_bfs", "edge_dfs", "efficiency", "find_cycle", "find_negative_cycle"),
+        *("has_path", "is_biconnected", "is_bipartite", "is_maximal_matching", "lowest_common_ancestor"),
     }
 )
 """NetworkX ends these as soon as it knows the answer, and reads bfs_layers and edge_dfs as far as a caller asks."""
@@ -44,6 +44,19 @@ _LIMITS: dict[str, tuple[tuple[str, int], ...]] = {
     "single_target_shortest_path_length": (("cutoff", 2),),
 }
 """The arguments that limit how far a search goes, and their positions."""
+
+_SAMPLED = dict.fromkeys(("betweenness_centrality", "edge_betweenness_centrality"), ("k", 1))
+_SEARCHED: dict[str, tuple[str, int]] = {
+    **_SAMPLED,
+    "betweenness_centrality_subset": ("sources", 1),
+    "closeness_centrality": ("u", 1),
+    "eccentricity": ("v", 1),
+    "edge_betweenness_centrality_subset": ("sources", 1),
+    "harmonic_centrality": ("nbunch", 1),
+}
+"""The argument with the nodes from which alone these search, and its position; with their number in the first dict."""
+_FEW_SEARCHES = 3
+"""So many searches take less time than a conversion."""
 
 _STARTS: dict[str, str] = {
     "all_shortest_paths": "source",
@@ -96,6 +109,14 @@ _SEVERAL = frozenset({"S", "center_nodes", "sources"})
 _BACKWARDS = frozenset({"ancestors", "single_target_shortest_path", "single_target_shortest_path_length"})
 """Those along in-edges."""
 
+_BETWEEN = frozenset(
+    {
+        *("bellman_ford_path", "bellman_ford_path_length", "bidirectional_dijkstra", "bidirectional_shortest_path"),
+        *("dijkstra_path", "dijkstra_path_length", "efficiency", "has_path", "shortest_path", "shortest_path_length"),
+    }
+)
+"""Their second and third arguments are two nodes."""
+
 _CONNECTED = frozenset({"is_connected", "is_strongly_connected", "is_weakly_connected"})
 _ALL_PAIRS = frozenset(
     {"average_shortest_path_length", "gutman_index", "hyper_wiener_index", "schultz_index", "wiener_index"}
@@ -128,7 +149,7 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
     To find out, a search goes as far as a small share of the nodes, as NetworkX's search would do, too.
     """
     unconverted = "" if is_converted else ", and the graph is not converted"
-    if name in _ENDS_EARLY and not is_converted:
+    if name in ENDS_EARLY and not is_converted:
         return f"NetworkX's function may end early{unconverted}"
     for limit, position in _LIMITS.get(name, ()):
         steps = argument(limit, position, args, kwargs)
@@ -136,7 +157,14 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
             return f"{limit} is given{unconverted}"
         if limit != "target" and isinstance(steps, int) and steps <= 1 and "dijkstra" not in name:
             return f"{limit} is {steps}"
+    if name in _BETWEEN and _is_same(name, args, kwargs):
+        return "both ends are the same node"
     graph = argument("G", 0, args, kwargs)
+    if name in _SEARCHED and not is_converted:
+        given = argument(*_SEARCHED[name], args, kwargs)
+        count = given if name in _SAMPLED and isinstance(given, int) else count_nodes(graph, given)
+        if count <= _FEW_SEARCHES:
+            return f"{_SEARCHED[name][0]} asks for {count:,} searches{unconverted}"
     if name in _STARTS:
         start = argument(_STARTS[name], 1, args, kwargs)
         starts = _nodes(graph, start, is_several=_STARTS[name] in _SEVERAL)
@@ -151,6 +179,13 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
     if starts and any(_reaches_fewer(rows, starts, few) for rows in _rows(name, graph, args, kwargs)):
         return f"{described} reaches fewer than {few:,} of {len(graph):,} nodes{unconverted}"
     return None
+
+
+def _is_same(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether both ends of a path are given, and are the same node."""
+    names = ("u", "v") if name == "efficiency" else ("source", "target")
+    first, last = (argument(end, i, args, kwargs) for i, end in enumerate(names, 1))
+    return first is not None and (first is last or bool(first == last))
 
 
 def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Mapping[Any, Any], ...]]:
@@ -170,6 +205,13 @@ def _nodes(graph: Any, given: Any, *, is_several: bool) -> list[Any]:
     if given in graph:
         return [given]
     return [one for one in given if one in graph] if is_several and isinstance(given, Collection) else []
+
+
+def count_nodes(graph: Any, given: Any) -> float:
+    """Return how many nodes or pairs are given; infinity if all are, or if counting would use up an iterator."""
+    if isinstance(given, Hashable) and given in graph:
+        return 1
+    return len(given) if isinstance(given, Sized) else float("inf")
 
 
 def _reaches_fewer(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> bool:

@@ -13,7 +13,17 @@ from gpu_pregel.networkx import FUNCTIONS, few_nodes, hand_over
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
 from gpu_pregel.networkx.hand_over import conversion_of
-from gpu_pregel.networkx.reach import _ALL_PAIRS, _CONNECTED, _ENDS_EARLY, _FARTHEST, _LIMITS, _OTHERS, _STARTS
+from gpu_pregel.networkx.reach import (
+    _ALL_PAIRS,
+    _BETWEEN,
+    _CONNECTED,
+    _FARTHEST,
+    _LIMITS,
+    _OTHERS,
+    _SEARCHED,
+    _STARTS,
+    ENDS_EARLY,
+)
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
 
@@ -22,7 +32,9 @@ from gpu_pregel.networkx.sizes import NEVER, SIZES
     [
         *((name, *place[:2]) for name, place in _CHOSEN.items()),
         *((name, *place) for name, places in _LIMITS.items() for place in places),
+        *((name, *place) for name, place in _SEARCHED.items()),
         *((name, argument, 1) for name, argument in _STARTS.items()),
+        *((name, "v" if name == "efficiency" else "target", 2) for name in _BETWEEN),
     ],
 )
 def test_arguments_are_where_networkx_has_them(name: str, argument: str, position: int) -> None:
@@ -31,7 +43,7 @@ def test_arguments_are_where_networkx_has_them(name: str, argument: str, positio
 
 
 def test_all_of_these_are_functions_of_ours() -> None:
-    assert FUNCTIONS.keys() >= _ALL_PAIRS | _CONNECTED | _ENDS_EARLY | _FARTHEST | _OTHERS
+    assert FUNCTIONS.keys() >= _ALL_PAIRS | _BETWEEN | _CONNECTED | ENDS_EARLY | _FARTHEST | _OTHERS
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -62,12 +74,23 @@ def large() -> nx.Graph:
         ("bfs_layers", (0,), {}, f"NetworkX's function may end early, and {_UNCONVERTED}"),
         ("dijkstra_path", (0, 1), {}, f"NetworkX's function may end early, and {_UNCONVERTED}"),
         ("pagerank", (), {}, None),
+        ("has_path", (7, 7), {}, f"NetworkX's function may end early, and {_UNCONVERTED}"),
+        ("bellman_ford_path", (7, 7), {}, "both ends are the same node"),
+        ("shortest_path_length", (), {"source": 7, "target": 7, "weight": "w", "method": "bellman-ford"}, "both ends"),
+        ("shortest_path", (None, 0), {}, None),
+        ("betweenness_centrality", (3,), {}, f"k asks for 3 searches, and {_UNCONVERTED}"),
+        ("betweenness_centrality", (4,), {}, None),
+        ("closeness_centrality", (50_000,), {}, f"u asks for 1 searches, and {_UNCONVERTED}"),
+        ("eccentricity", (), {"v": [1, 2, 3, 4]}, None),
+        ("effective_size", (list(range(8)),), {}, "nodes has 8 of 60,000 nodes"),
+        ("jaccard_coefficient", ([(0, i) for i in range(24)],), {}, "ebunch has 24 of 60,000 nodes"),
     ],
 )
 def test_a_call_for_few_nodes_is_handed_over(
     large: nx.Graph, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str | None
 ) -> None:
-    assert reads_few_nodes(name, (large, *args), kwargs) == reason
+    found = reads_few_nodes(name, (large, *args), kwargs)
+    assert found is None if reason is None else (found or "").startswith(reason)
     if reason is not None:
         assert isinstance(backend.should_run(name, (large, *args), kwargs), str)
 
@@ -156,11 +179,14 @@ def test_a_node_is_few_in_a_small_graph() -> None:
         ((0, 5), {}, "bidirectional_shortest_path"),
         ((0, 5), {"weight": "w"}, "bidirectional_dijkstra"),
         ((0, 5, "w", "bellman-ford"), {}, "shortest_path"),
-        ((0,), {}, "shortest_path"),
-        ((), {"target": 5}, "shortest_path"),
+        ((), {}, "shortest_path"),
+        ((0,), {}, "single_source_shortest_path"),
+        ((), {"target": 5}, "single_target_shortest_path"),
+        ((0, None, "w"), {}, "single_source_dijkstra_path"),
+        ((), {"target": 5, "weight": "w", "method": "bellman-ford"}, "single_source_bellman_ford_path"),
     ],
 )
-def test_a_search_between_two_nodes_has_a_size_of_its_own(
+def test_searches_from_a_node_and_between_two_have_sizes_of_their_own(
     large: nx.Graph, args: tuple[Any, ...], kwargs: dict[str, Any], measured: str
 ) -> None:
     assert measured_as("shortest_path", (large, *args), kwargs) == measured
@@ -207,14 +233,43 @@ def test_searches_that_read_all_edges_pay_for_a_conversion_at_once(monkeypatch: 
         graph.add_node("isolated")
 
 
+def test_edges_are_not_counted_where_the_number_of_nodes_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+
+    def count(graph: nx.Graph) -> int:
+        counted.append(graph)
+        return 0
+
+    monkeypatch.setattr(hand_over, "_edges", count)
+    graph = nx.circulant_graph(600, [1, 2, 3])
+    # A graph of so many nodes with 3 edges a node has a size of 2,400, with 48 one of 29,400.
+    monkeypatch.setitem(SIZES, "is_tree", ((600, 600), (2_400, 2_400), (29_400, 29_400), 1))
+    assert backend.should_run("is_tree", (graph,), {}) is True
+    every = "NetworkX is faster at graphs of every size that are not converted"
+    monkeypatch.setitem(SIZES, "is_tree", ((600, NEVER), (2_400, NEVER), (29_400, NEVER), 1))
+    assert backend.should_run("is_tree", (graph,), {}) == every
+    assert not counted
+    monkeypatch.setitem(SIZES, "is_tree", ((600, 601), (2_400, 2_401), (29_400, 29_401), 1))
+    assert backend.should_run("is_tree", (graph,), {}) == "the graph's size of 600 is below 601"
+    assert counted
+
+
+def test_a_function_that_may_end_early_needs_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SIZES, "is_bipartite", ((200, NEVER), (200, NEVER), (200, NEVER), 1))
+    for n, answer in ((409, "the graph's size of 2,045 is below 2,048"), (410, True)):
+        graph = nx.circulant_graph(n, [1, 2])
+        nx.is_connected(graph, backend="gpu_pregel")
+        assert backend.should_run("is_bipartite", (graph,), {}) == answer
+
+
 def test_many_calls_that_read_a_part_of_a_graph_pay_for_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "has_path", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
-    graph = nx.path_graph(200)
-    answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(26)]
-    assert [answer is True for answer in answers] == [False] * 20 + [True] * 6
+    graph = nx.path_graph(700)
+    answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(76)]
+    assert [answer is True for answer in answers] == [False] * 70 + [True] * 6
     # Nobody keeps the conversion of this one.
     graph.__networkx_cache__ = None
-    assert True not in {backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(50)}
+    assert True not in {backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(100)}
 
 
 @pytest.mark.parametrize(
@@ -247,8 +302,9 @@ def test_what_a_function_of_networkx_calls_is_left_to_it(monkeypatch: pytest.Mon
         return reason
 
     monkeypatch.setattr(backend_module, "hands_over", record)
-    small = nx.path_graph(5)
-    assert nx.diameter(small) == 4
+    monkeypatch.setitem(SIZES, "diameter", ((1_000, 1_000), (1_000, 1_000), (1_000, 1_000), 1))
+    small = nx.path_graph(70)
+    assert nx.diameter(small) == 69
     (first, _), *others = asked
     assert first == "diameter"
     assert {reason for _, reason in others} == {"it is called by a function that is left to NetworkX"}

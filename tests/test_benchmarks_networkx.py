@@ -1,0 +1,56 @@
+"""The scan for calls that are slower with priorities set, on a small graph. Nothing here tests speed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+if not (ROOT / "benchmarks" / "__main__.py").exists():
+    pytest.skip("the benchmarks are part of a checkout, not of the package", allow_module_level=True)
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))
+
+from benchmarks import _hand_over_scan  # noqa: E402
+from benchmarks.__main__ import main  # noqa: E402
+from gpu_pregel.networkx import FUNCTIONS  # noqa: E402
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the report of a scan in which one function is slower, without a conversion."""
+    times = _hand_over_scan._times
+
+    def slow(name: str, *rest: Any) -> dict[str, float]:
+        found = times(name, *rest)
+        assert all(seconds > 0 for seconds in found.values())
+        return {"networkx": 1e-4, "first": 1.5e-4 if name == "is_tree" else 1.1e-4, "converted": 0.5e-4}
+
+    monkeypatch.setattr(_hand_over_scan, "_times", slow)
+    monkeypatch.setattr(_hand_over_scan, "_GRAPHS", {"path": lambda: nx.path_graph(6)})
+    names = ("bfs_edges", "is_tree", "pagerank")
+    monkeypatch.setattr(_hand_over_scan, "FUNCTIONS", {name: FUNCTIONS[name] for name in names})
+    path = tmp_path / "scan.json"
+    assert main(["networkx", "--scan", "-o", str(path)]) == 0
+    return json.loads(path.read_text())
+
+
+def test_scan_reports_what_is_slower_and_why(report: Any) -> None:
+    figures = report["figures"]["path"]
+    assert set(figures) == {"bfs_edges 0", "is_tree 0", "pagerank 0"}
+    assert figures["pagerank 0"] == "100.0 110.0 50.0"
+    none = {"taken": 0, "left": 0}
+    counts = {"first by 20 us": {"taken": 0, "left": 1}, "first by 60 us": none}
+    assert report["counts"] == {"calls": 3, **counts, "converted by 20 us": none, "converted by 60 us": none}
+    (row,) = report["slower"]
+    assert (row["graph"], row["function"], row["call"]) == ("path", "is_tree", 0)
+    assert row["first"].startswith("the graph's size of 16 is below")
+
+
+def test_scan_leaves_no_priorities(report: Any) -> None:
+    assert nx.config.backend_priority.algos == nx.config.backend_priority.generators == []
