@@ -134,6 +134,7 @@ def run_tests(settings: Settings, save: Save) -> None:
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         timer = threading.Timer(max(settings.limit - _REPORT_SECONDS, 0), process.send_signal, [signal.SIGINT])
+        timer.daemon = True
         timer.start()
         for line in process.stdout:
             lines.append(line.rstrip())

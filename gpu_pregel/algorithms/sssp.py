@@ -37,6 +37,8 @@ Array = np.ndarray[Any, Any]
 
 _LEAST_BINS = 256
 """The mean weight spans at most so many bins."""
+_WIDEST = 1e300
+"""A bin for all distances below."""
 _MOST_BINS = 1 << 52
 """Numbers of bins are exact as float64."""
 _POOL_SHARE = 4
@@ -133,7 +135,7 @@ def sssp(
     source : id, or list, set or array of ids
     delta : float, optional
         Vertices whose distances differ by less are processed together: the time depends on it, the result does not.
-        Default: on the CPU from the mean weight and the degrees; on other devices, all vertices are.
+        Infinity: all vertices are. Default: on the CPU from the mean weight and the degrees; on other devices infinity.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -151,7 +153,7 @@ def sssp(
     GraphError
         A weight is negative or NaN, or integer weights are so large that a path could be longer than 2**63 - 2.
     ArgumentError
-        No vertex has the id ``source``, or ``delta`` is not a finite number above 0.
+        No vertex has the id ``source``, or ``delta`` is not a number above 0.
     ArgumentTypeError
         ``graph`` is not a graph, or an argument has the wrong type.
     DeviceError
@@ -172,7 +174,7 @@ def sssp(
     """
     graph = as_graph(graph)
     sources = source_numbers(graph, source)
-    width = None if delta is None else check_positive("delta", delta)
+    width = delta if delta is None or delta == math.inf else check_positive("delta", delta)
     check_weights_nonnegative(graph, "sssp")
     target = get_device(device, threads=threads)
     if graph.weights is None:
@@ -185,9 +187,9 @@ def sssp(
     if target.name == "cpu":
         width = width or _default_delta(graph)
         phases = Phases(target, shown=progress)
-        distances = _CpuSearch(graph, target, phases, width, limit).run(sources)
+        distances = _CpuSearch(graph, target, phases, min(width, _WIDEST), limit).run(sources)
         return Distances(graph, phases.stats(), phases.trace(), sources, delta=width, distances=distances)
-    if width is None:
+    if width in (None, math.inf):
         return _as_program(graph, sources, device, progress)
     near = Frontier(graph, sources, device=device, threads=threads, progress=progress)
     distances = _by_operators(near, sources, width)
@@ -213,14 +215,17 @@ def _weight_facts(graph: Graph) -> tuple[float, float]:
 
 
 def _longest_path(graph: Graph) -> float:
-    """Return a limit for the length of paths, or raise ``GraphError`` if that of integer weights is beyond int64."""
-    limit = _weight_facts(graph)[0] * max(0, graph.num_vertices - 1)
-    if graph.weights is not None and graph.weights.dtype.kind in "iu" and limit >= UNREACHED:
+    """Return a limit for all sums of weights, or raise ``GraphError`` if that of integers is beyond int64.
+
+    The last edge of a sum may lead back to a vertex of its path, so that it has as many edges as there are vertices.
+    """
+    n, weights = graph.num_vertices, graph.weights
+    if weights is not None and weights.dtype.kind in "iu" and int(weights.max(initial=0)) * n >= UNREACHED:
         raise GraphError(
-            f"sssp adds integer weights as int64, and a path of {graph.num_vertices:,} vertices with weights up to "
-            f"{graph.weights.max():,} may exceed it: build the graph with float64 weights"
+            f"sssp adds integer weights as int64, and {n:,} of them, up to {weights.max():,}, may exceed it: build the "
+            f"graph with float64 weights"
         )
-    return limit
+    return _weight_facts(graph)[0] * n
 
 
 def _default_delta(graph: Graph) -> float:

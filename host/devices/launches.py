@@ -126,7 +126,10 @@ def _load_code(code: bytes, entry: str) -> Any:
 
 def _call(name: str, *arguments: Any) -> Any:
     """Call a function of the driver and return its result, if it has one."""
-    status, *results = getattr(driver, name)(*arguments)
+    try:
+        status, *results = getattr(driver, name)(*arguments)
+    except ValueError as error:  # the driver is newer than cuda-bindings
+        raise RuntimeError(f"the NVIDIA driver failed: {name} returned an unknown CUDA_ERROR: {error}") from error
     if status:
         raise RuntimeError(f"the NVIDIA driver failed: {name} returned {status.name} ({int(status)})")
     return results[0] if results else None
@@ -211,7 +214,9 @@ def parameter_kind(kind: Any) -> Any:
     if isinstance(kind, types.Integer):
         # In the order of bytes of these machines, the first ones are a smaller integer.
         return lambda number: (operator.index(number) & 0xFFFFFFFFFFFFFFFF).to_bytes(_SLOT, "little")
-    as_c = {"float32": ctypes.c_float, "float64": ctypes.c_double}[str(kind)]
+    as_c = {"float32": ctypes.c_float, "float64": ctypes.c_double}.get(str(kind))
+    if as_c is None:
+        raise ArgumentTypeError(f"kernels on a GPU take no numbers of type {kind}: pass an array of them")
     return lambda number: bytes(as_c(number)).ljust(_SLOT, b"\0")
 
 

@@ -45,7 +45,7 @@ Array = np.ndarray[Any, Any]
 BATCH = 32
 """Supersteps launched before the host reads their figures."""
 CHAIN = 1 << 10
-"""Maximum number of supersteps in one launch; some milliseconds, so that Ctrl-C and progress work."""
+"""Maximum number of supersteps in one launch; mostly some milliseconds, so that Ctrl-C and progress work."""
 _WIDE_BATCH = 8
 """The same while the frontier is too large for a chain, which may soon be possible again and takes less time."""
 _BATCH_EDGES = 1 << 20

@@ -192,6 +192,34 @@ def test_integer_weights_are_added_exactly(dtype: str) -> None:
     assert found.predecessors.tolist() == [0, 0, 1, 2, -1]
 
 
+@pytest.mark.parametrize("device", ["cpu", "python"])
+@pytest.mark.parametrize("delta", [None, 5.0, INF])
+def test_sums_that_lead_back_are_not_beyond_64_bits(device: str, delta: float | None) -> None:
+    """The largest sum leads from the farthest vertex back to another one, or to itself."""
+    third = (2**63 - 2) // 3
+    for src, dst, weights, n in (
+        ([0], [1], np.array([2**62]), 2),
+        ([0, 1, 2], [1, 2, 0], np.array([third + 1] * 3), 3),
+        ([0, 1], [1, 1], np.array([2**62] * 2), 2),
+        ([0], [0], np.array([2**63 + 5], np.uint64), 1),
+    ):
+        graph = gp.Graph.from_edgelist(src, dst, weights, num_vertices=n, directed=n != 2)
+        with pytest.raises(GraphError, match="may exceed it: build the graph with float64 weights"):
+            gp.sssp(graph, 0, delta=delta, device=device)
+    weights = np.array([third] * 3)
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 0], weights, directed=True)
+    assert gp.sssp(graph, 0, delta=delta and 1e18, device=device).distances.tolist() == [0, third, 2 * third]
+
+
+def test_the_delta_of_a_result_can_be_given_again() -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], [0.5, 1, 2])
+    for device in ("cpu", "python"):
+        first = gp.sssp(graph, 0, device=device)
+        again = gp.sssp(graph, 0, delta=first.delta, device=device)
+        assert (again.delta, again.distances.tolist()) == (first.delta, [0, 0.5, 1.5, 3.5])
+    assert gp.sssp(graph, 0, delta=INF, device="cpu").distances.tolist() == [0, 0.5, 1.5, 3.5]
+
+
 @pytest.mark.parametrize("delta", [None, 5e-324, 1e-290, 1e300])
 def test_extreme_weights_and_deltas(delta: float | None) -> None:
     for weights, expected in (
@@ -247,13 +275,13 @@ def test_bad_arguments() -> None:
     graph = gp.Graph.from_edgelist([0, 1], [1, 2], [1.0, 2.0])
     with pytest.raises(ArgumentError, match=r"source: .*\b7\b"):
         gp.sssp(graph, 7)
-    for delta in (0, -1, np.nan, INF):
+    for delta in (0, -1, np.nan, -INF):
         with pytest.raises(ArgumentError, match="delta must be above 0"):
             gp.sssp(graph, 0, delta=delta)
     with pytest.raises(ArgumentTypeError, match="delta must be a number"):
         gp.sssp(graph, 0, delta="x")  # type: ignore[arg-type]
     large = gp.Graph.from_edgelist([0, 1], [1, 2], np.array([2**63 - 1, 1]))
-    with pytest.raises(GraphError, match=r"up to 9,223,372,036,854,775,807 may exceed it: build the graph with"):
+    with pytest.raises(GraphError, match=r"up to 9,223,372,036,854,775,807, may exceed it: build the graph with"):
         gp.sssp(large, 0)
 
 

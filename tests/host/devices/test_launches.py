@@ -8,6 +8,7 @@ import ctypes
 import gc
 import re
 import threading
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -262,6 +263,8 @@ def test_numbers_have_the_bytes_that_cuda_core_passes() -> None:
         (types.float32, 1e300, ctypes.c_float),
         (types.float64, 2.5, ctypes.c_double),
         (types.boolean, True, bool),
+        (types.boolean, False, bool),
+        (types.boolean, np.False_, bool),
     ]
     holder = ParamHolder(tuple(as_c(number) for _, number, as_c in numbers))
     places = (ctypes.c_uint64 * len(numbers)).from_address(holder.ptr)
@@ -292,9 +295,50 @@ def test_threads_that_launch_one_kernel_do_not_mix_their_parameters(recorded: Re
         thread.start()
     for thread in threads:
         thread.join()
-    passed = [call.parameters[-2:] for call in recorded.calls]
-    assert len(passed) == 201
-    assert all(first == second for first, second in passed)
+    passed = Counter(int.from_bytes(call.parameters[-1], "little") for call in recorded.calls)
+    # The first launch passed 0, too.
+    assert passed == {0: 51, 1: 50, 2: 50, 3: 50}
+
+
+def test_equal_kernels_are_loaded_once(recorded: RecordingLauncher) -> None:
+    from numba.cuda import types
+
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    def make() -> Any:
+        @kernel(types.uint32[::1])
+        def clear_first(out: Any) -> None:
+            out[0] = 0
+
+        return clear_first
+
+    first, second = make(), make()
+    assert first is not second
+    for one in (first, second):
+        recorded.launcher.launch(one, 1, (_array(1, np.uint32, 0x10000),))
+    assert len(recorded.loaded) == 1
+
+
+def test_a_kernel_can_be_launched_again_after_a_failure(
+    recorded: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cuda.bindings.driver import CUresult
+
+    from gpu_pregel.host.devices.cuda_errors import is_cuda_error
+    from gpu_pregel.kernels.algorithms import components_cuda
+
+    def unknown(*_: Any) -> Any:
+        raise ValueError("9999 is not a valid CUresult")
+
+    labels = _array(8, np.uint32, 0x10000)
+    for fail in (unknown, lambda *_: (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)):
+        with monkeypatch.context() as patch:
+            patch.setattr(recorded, "cuLaunchKernel", fail, raising=False)
+            with pytest.raises(RuntimeError, match="the NVIDIA driver failed: cuLaunchKernel returned") as caught:
+                recorded.launcher.launch(components_cuda.compress, 8, (labels,))
+        assert is_cuda_error(caught.value)
+        recorded.launcher.launch(components_cuda.compress, 8, (labels,))
+    assert len(recorded.calls) == 2
 
 
 @pytest.mark.usefixtures("young_heap")
@@ -333,8 +377,9 @@ def test_invalid_arguments() -> None:
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
 
     parameters, byte = KernelParameters(_pointer), parameter_kind(types.uint8[::1])
+    flat = _array(8, np.uint8, 0)
     of_numba = type("DeviceNDArray", (), {"__cuda_array_interface__": {}, "flags": {"C_CONTIGUOUS": True}, "ndim": 1})
-    for wrong in ([1], np.zeros(3, np.uint8), 5, _array(8, np.uint8, 0)[::2], of_numba()):
+    for wrong in ([1], np.zeros(3, np.uint8), 5, flat[::2], flat.reshape(2, 4), of_numba()):
         with pytest.raises(
             ArgumentTypeError, match=rf"take contiguous arrays of one .*, not {type(wrong).__name__}: use"
         ):
@@ -343,6 +388,8 @@ def test_invalid_arguments() -> None:
         parameters.pack((byte,), (_array(8, np.bool_, 0),))
     with pytest.raises(TypeError, match="float"):
         parameters.pack((parameter_kind(types.int64),), (1.5,))
+    with pytest.raises(ArgumentTypeError, match="take no numbers of type complex128"):
+        parameter_kind(types.complex128)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         parameters.pack((byte, byte), (_array(8, np.uint8, 0),))
 

@@ -221,3 +221,19 @@ def test_rows_are_looked_up_in_longer_ones() -> None:
     read = count_lines(device, lambda: _triangles.count_links(graph, device, phases), "count_short", "heads[first")
     assert lengths.max() <= kernels.WARP_ENTRIES
     assert read == np.minimum(lengths[sources], lengths[heads]).sum()
+
+
+def test_stored_edges_that_fill_their_tiles() -> None:
+    """Then the mark after the last edge is in a tile of its own."""
+    n = TILE // 2
+    graph = built(np.stack([np.arange(n), np.roll(np.arange(n), 1)], axis=1), n)
+    assert graph.num_edges == TILE
+    assert gp.triangle_count(graph, device="emulated").total == 0
+
+
+def test_a_hub_without_forward_edges_has_no_pieces() -> None:
+    """The leaves of a star have the lower degree, so that all edges lead to the hub."""
+    leaves = 3 * kernels.PIECE
+    graph = built(np.stack([np.zeros(leaves, int), np.arange(1, leaves + 1)], axis=1), leaves + 1)
+    counts, pieces = count(EmulatedDevice(0), graph, np.r_[leaves + 1, np.arange(leaves)])
+    assert (counts.sum(), pieces) == (0, 0)

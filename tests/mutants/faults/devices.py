@@ -213,6 +213,18 @@ _LAUNCHER = faults_in(
         f"{_LAUNCHES}test_array_parameters_are_cached_while_the_array_exists",
     ),
     (
+        "every flag is true",
+        "lambda flag: _FLAGS[bool(flag)]",
+        "lambda flag: _FLAGS[1]",
+        f"{_LAUNCHES}test_numbers_have_the_bytes_that_cuda_core_passes",
+    ),
+    (
+        "equal kernels are loaded again",
+        "                self._by_digest[digest] = found\n",
+        "                pass\n",
+        f"{_LAUNCHES}test_equal_kernels_are_loaded_once",
+    ),
+    (
         "blocks that wait for each other are launched plainly",
         '"cuLaunchCooperativeKernel" if cooperative else',
         '"cuLaunchCooperativeKernel" if False else',
