@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_positive, check_weights_nonnegative
+from gpu_pregel.algorithms._path_relaxation import shorten_all, shorten_near
 from gpu_pregel.algorithms._paths import UNREACHED, PathResult, find_predecessors, source_numbers
 from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.errors import GraphError
@@ -26,12 +27,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_edges, process_vertices
-from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import run
-from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
@@ -189,10 +185,13 @@ def sssp(
         phases = Phases(target, shown=progress)
         distances = _CpuSearch(graph, target, phases, min(width, _WIDEST), limit).run(sources)
         return Distances(graph, phases.stats(), phases.trace(), sources, delta=width, distances=distances)
-    if width in (None, math.inf):
-        return _as_program(graph, sources, device, progress)
+    if width is None or width == math.inf:
+        found = shorten_all(graph, sources, device, progress)
+        stats = {key: found.stats[key] for key in ("device", "threads", "seconds", "compile_seconds")}
+        trace = tuple({"phase": "shorten paths", **row} for row in found.trace)
+        return Distances(graph, stats, trace, sources, delta=math.inf, distances=found.values)
     near = Frontier(graph, sources, device=device, threads=threads, progress=progress)
-    distances = _by_operators(near, sources, width)
+    distances = shorten_near(near, sources, width)
     return Distances(graph, near.stats(), near.trace(), sources, delta=width, distances=distances)
 
 
@@ -242,119 +241,6 @@ def _default_delta(graph: Graph) -> float:
     delta = max(2 * mean / max(1.0, graph._fact("degree at the end of an edge", derive)), mean / _LEAST_BINS)
     is_integer = graph.weights is not None and graph.weights.dtype.kind in "iu"
     return max(delta, 1.0) if is_integer else delta or 1.0
-
-
-# On the other devices, without delta.
-
-
-@cache
-def _program(dtype: Any) -> VertexProgram:
-    """Return the program that shortens all paths from one source; ``dtype`` is that of the distances."""
-    unreached = _unreached(dtype)
-    is_float = np.dtype(dtype).kind == "f"
-    return VertexProgram(
-        value=dtype,
-        parameters={"source": np.int64},
-        init=lambda ctx: 0 if ctx.vertex == ctx.parameters.source else unreached,
-        initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
-        message=_longer_float if is_float else _longer_integer,
-        combine="min",
-        apply=lambda value, incoming, ctx: min(value, incoming),  # noqa: ARG005
-    )
-
-
-def _longer_float(value: Any, weight: Any, ctx: Any) -> Any:
-    return value + weight
-
-
-def _longer_integer(value: Any, weight: Any, ctx: Any) -> Any:
-    return value + np.int64(weight)
-
-
-def _as_program(graph: Graph, sources: Array, device: DeviceName, progress: bool) -> Distances:
-    """Run the vertex program until no distance changes."""
-    dtype = _distance_type(graph)
-    start: dict[str, Any] = {"parameters": {"source": int(sources[0])}}
-    if len(sources) > 1:
-        start.update(initial=_start(graph, sources), frontier=sources)
-    found = run(graph, _program(dtype), **start, device=device, progress=progress)
-    stats = {key: found.stats[key] for key in ("device", "threads", "seconds", "compile_seconds")}
-    trace = tuple({"phase": "shorten paths", **row} for row in found.trace)
-    return Distances(graph, stats, trace, sources, delta=math.inf, distances=found.values)
-
-
-def _distance_type(graph: Graph) -> Any:
-    assert graph.weights is not None
-    return graph.weights.dtype.type if graph.weights.dtype.kind == "f" else np.int64
-
-
-def _unreached(dtype: Any) -> Any:
-    return np.inf if np.dtype(dtype).kind == "f" else UNREACHED
-
-
-def _start(graph: Graph, sources: Array) -> Array:
-    """Return the distances before the search."""
-    dtype = _distance_type(graph)
-    distances: Array = np.full(graph.num_vertices, _unreached(dtype), dtype)
-    distances[sources] = 0
-    return distances
-
-
-# On the other devices, with delta.
-
-
-def _relax_floats(u: Any, v: Any, weight: Any, distances: Any) -> Any:
-    longer = atomics.load(distances, u) + weight
-    return longer < atomics.min(distances, v, longer)
-
-
-def _relax_integers(u: Any, v: Any, weight: Any, distances: Any) -> Any:
-    longer = atomics.load(distances, u) + np.int64(weight)
-    return longer < atomics.min(distances, v, longer)
-
-
-def _is_near(v: Any, limit: Any, distances: Any) -> Any:
-    return distances[v] <= limit
-
-
-def _is_far(v: Any, limit: Any, distances: Any) -> Any:
-    return distances[v] > limit
-
-
-def _find_least(v: Any, least: Any, distances: Any) -> Any:
-    atomics.min(least, 0, distances[v])
-    return 0
-
-
-def _by_operators(near: Frontier, sources: Array, delta: float) -> Any:
-    """Relax the edges of near vertices until none is left, then make the next far ones near."""
-    n, dtype = near.graph.num_vertices, _distance_type(near.graph)
-    is_float, unreached = np.dtype(dtype).kind == "f", _unreached(dtype)
-    width: Any = delta if is_float else max(1, int(min(delta, UNREACHED - 1)))
-    relax = _relax_floats if is_float else _relax_integers
-    distances = near.upload(_start(near.graph, sources))
-    far, limit = near.chosen([]), width
-    # Each bucket settles a vertex; within it, paths have less than n edges.
-    buckets = Advance("settling vertices", near.device, n)
-    while True:
-        buckets.take()
-        rounds = Advance("shortening paths", near.device, n)
-        while near:
-            rounds.take()
-            improved = process_edges(relax, near, [distances])
-            near = process_vertices(_is_near, improved, [limit, distances], returns="frontier")
-            far = far | improved
-        # The near ones have been processed.
-        far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
-        if not far:
-            return distances
-        least = near.full(unreached, dtype, 1)
-        process_vertices(_find_least, far, [least, distances])
-        limit = near.download(least)[0].item() + width
-        if not is_float:
-            limit = min(limit, UNREACHED - 1)
-        near = process_vertices(_is_near, far, [limit, distances], returns="frontier")
-        far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
 
 
 class _CpuSearch:

@@ -11,9 +11,6 @@ from typing import Any
 from gpu_pregel.networkx.hand_over import hands_over
 from gpu_pregel.networkx.registry import FUNCTIONS
 
-_FEWEST_ON_GPU = 1 << 22
-"""Stored edges from which a GPU is used. On an H200 beside 16 cores of a Xeon, PageRank was as fast from half a million
-on, HITS from two million, and eigenvectors took 1.5 times as long with two million and 35 times with 24,000."""
 _GRAPHS = ("G", "B")
 """What NetworkX calls the graph that is a function's first parameter; generators have none."""
 
@@ -76,28 +73,23 @@ def _load_when_called(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        from gpu_pregel.host.devices import preferring
-
-        implementation = function.implementation()
-        with preferring(_device_for(args, kwargs)):
-            try:
-                result = implementation(*args, **kwargs)
-            except NotImplementedError:
+        try:
+            result = function.implementation()(*args, **kwargs)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            if not inspect.isgeneratorfunction(function.original().orig_func):
                 raise
-            except Exception as error:
-                if not inspect.isgeneratorfunction(function.original().orig_func):
-                    raise
-                # So does a generator of NetworkX.
-                return _failing(error)
-            return _begun(result) if isinstance(result, GeneratorType) else result
+            # So does a generator of NetworkX.
+            return _failing(error)
+        # NetworkX's callers may close a generator.
+        return _begun(result) if isinstance(result, GeneratorType) else _each(result) if type(result) is zip else result
 
     return call
 
 
-def _device_for(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Return "cpu" if all graphs among the arguments are so small that a GPU is slower, else "auto"."""
-    sizes = [one.topology.m for one in (*args, *kwargs.values()) if hasattr(one, "topology")]
-    return "auto" if max(sizes, default=0) >= _FEWEST_ON_GPU else "cpu"
+def _each(items: Iterator[Any]) -> Iterator[Any]:
+    yield from items
 
 
 def _begun(items: Iterator[Any]) -> Iterator[Any]:

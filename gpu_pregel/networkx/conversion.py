@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_edge_data, read_edge_numbers
-from gpu_pregel.networkx.edge_columns import EdgeColumn, edge_column
+from gpu_pregel.networkx.edge_columns import EdgeColumn, check_infinite, edge_column
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.topology import Topology
 
@@ -72,7 +72,7 @@ def _columns(graph: networkx.Graph, defaults: dict[Any, Any]) -> dict[Any, Any]:
     columns = {}
     for name, default in defaults.items():
         if (numbers := read_edge_numbers(graph, name, default)) is not None:
-            columns[name] = EdgeColumn(numbers)
+            columns[name] = EdgeColumn(check_infinite(name, numbers))
         else:
             columns[name] = edge_column(name, attribute_values(read_edge_data(graph), name, default))
     return columns

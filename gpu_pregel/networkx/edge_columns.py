@@ -38,8 +38,8 @@ def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
     Raises
     ------
     NotImplementedError
-        A value is missing, no number or NaN, or they differ in type, on which the type of NetworkX's results depends:
-        only Python's integers and floats may be mixed.
+        A value is missing, no number, NaN or -inf, or they differ in type, on which the type of NetworkX's results
+        depends: only Python's integers and floats may be mixed.
     """
     kinds = set(map(type, values))
     if kinds == {int, float}:
@@ -66,4 +66,11 @@ def _floats(name: Any, values: Sequence[Any]) -> Array:
     column = np.fromiter(values, np.float64, len(values))
     if np.isnan(column).any():
         raise NotImplementedError(f"an edge's {name!r} is NaN")
+    return check_infinite(name, column)
+
+
+def check_infinite(name: Any, column: Array) -> Array:
+    """Return a column, or raise NotImplementedError if a value is -inf: added to infinity it is NaN."""
+    if column.dtype.kind == "f" and len(column) and column.min() == -np.inf:
+        raise NotImplementedError(f"an edge's {name!r} is -inf")
     return column

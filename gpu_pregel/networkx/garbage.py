@@ -1,20 +1,15 @@
-"""Keeps Python's garbage collector from running while results of many lists are made."""
+"""Keeps Python's garbage collector from running while many lists are made: each run visits all dicts of the graph.
+
+``pausing = can_pause()``, then ``try: if pausing: gc.disable()`` … ``finally: if pausing: gc.enable()``, written out:
+Ctrl-C cannot come between the beginning of ``finally`` and the call; at the beginning of a context's method it can.
+"""
 
 from __future__ import annotations
 
 import gc
-from types import TracebackType
+import threading
 
 
-class CollectorPaused:
-    """Make many objects without collections in between: each of these visits all dicts of the NetworkX graph."""
-
-    __slots__ = ("_was_enabled",)
-
-    def __enter__(self) -> None:
-        self._was_enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._was_enabled:
-            gc.enable()
+def can_pause() -> bool:
+    """Return whether to disable the collector: it is on, and no other thread does that at the same time."""
+    return gc.isenabled() and threading.current_thread() is threading.main_thread()

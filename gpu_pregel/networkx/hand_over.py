@@ -68,7 +68,7 @@ def _is_called_by_networkx() -> bool:
         if module == _DISPATCHER:
             is_dispatched = True
         elif is_dispatched:
-            if not module.startswith("networkx.") or ".tests" in module:
+            if not isinstance(module, str) or not module.startswith("networkx.") or ".tests" in module:
                 return False
             if frame.f_code.co_name in FUNCTIONS:
                 return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from gpu_pregel.kernels.networkx.hops_cpu import find_hops
 from gpu_pregel.kernels.networkx.paths_cpu import collect_predecessors, meet
 from gpu_pregel.kernels.networkx.searches_cpu import breadth_first, breadth_first_from_each
-from gpu_pregel.networkx.garbage import CollectorPaused
+from gpu_pregel.networkx.garbage import can_pause
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import Rows, rows
 from gpu_pregel.networkx.searches import BreadthFirst, search_rows
@@ -118,11 +119,17 @@ def paths_by_place(
     nodes: Sequence[Any], parents: Sequence[int], roots: int = 1, *, reverse: bool = False
 ) -> dict[Any, Any]:
     """Return the path to each of distinct nodes, whose first ones are roots; the others have the places of parents."""
-    with CollectorPaused():
+    pausing = can_pause()
+    try:
+        if pausing:
+            gc.disable()
         paths = [[node] for node in nodes[:roots]]
         for node, place in zip(nodes[roots:], parents, strict=True):
             paths.append([node, *paths[place]] if reverse else [*paths[place], node])
         return dict(zip(nodes, paths, strict=True))
+    finally:
+        if pausing:
+            gc.enable()
 
 
 def chain(links: Array, vertex: int) -> list[int]:
@@ -158,8 +165,13 @@ def _trail(links: Array, vertex: int) -> list[int]:
 
 def node_lists(graph: BackendGraph, order: Array, starts: Array, members: Array) -> dict[Any, Any]:
     """Return the rows of the vertices of ``order`` as lists of nodes, by their nodes."""
-    bounds = starts.tolist()
-    with CollectorPaused():
+    bounds, pausing = starts.tolist(), can_pause()
+    try:
+        if pausing:
+            gc.disable()
         nodes = graph.nodes_at(members[: bounds[-1]])
         lists = [nodes[begin:end] for begin, end in pairwise(bounds)]
         return dict(zip(graph.nodes_at(order), lists, strict=True))
+    finally:
+        if pausing:
+            gc.enable()

@@ -20,13 +20,15 @@ def rows_by_length(graph: BackendGraph, weight: Any, *, positive: bool = False) 
     Raises
     ------
     NotImplementedError
-        A length is negative, or ``positive`` and so small that adding it does not change the length of a path.
+        A length is negative or infinite, or ``positive`` and so small that adding it does not change that of a path.
     """
     lengths = graph.edge_values(weight, mixed=True)
     if lengths is not None and len(lengths):
         longest_path = float(lengths.max()) * len(graph)
         if lengths.min() < 0 or (positive and longest_path + lengths.min() == longest_path):
             raise NotImplementedError(f"the edges' {weight!r} are not all positive, or some are too small")
+        if np.isinf(lengths.max()):
+            raise NotImplementedError(f"an edge's {weight!r} is infinite")
     simple = without_repetitions(graph.engine(weight))
     out, back = (
         (rows.indptr, rows.indices, np.empty(0) if rows.weights is None else np.asarray(rows.weights, np.float64))

@@ -6,9 +6,6 @@ import functools
 import os
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Literal
 
@@ -26,8 +23,6 @@ DeviceName = Literal["auto", "cpu", "cuda", "emulated", "python"] | str
 """The type of ``device``; editors complete the names, and the number of a GPU or a seed may follow."""
 DEVICE_VARIABLE = "GPU_PREGEL_DEVICE"
 """The environment variable that selects the device for "auto"."""
-
-_preferred: ContextVar[DeviceName] = ContextVar("device preferred to a GPU", default="auto")
 
 _devices: dict[tuple[str, int], tuple[int, Device]] = {}
 _lock = threading.RLock()
@@ -75,16 +70,6 @@ def get_device(name: DeviceName = "auto", *, threads: int | None = None) -> Devi
     return device
 
 
-@contextmanager
-def preferring(name: DeviceName) -> Iterator[None]:
-    """Let "auto" be this device in the context, unless the environment variable names one."""
-    token = _preferred.set(name)
-    try:
-        yield
-    finally:
-        _preferred.reset(token)
-
-
 def usable_devices() -> list[str]:
     """Return the names of all devices that are usable on this machine."""
     from gpu_pregel.host.devices.cuda import unavailable_reason
@@ -123,7 +108,7 @@ def _parse(name: str) -> tuple[str, int]:
 
 def _resolve_auto(threads: int | None) -> tuple[str, int]:
     """Return the kind and the number of the device that "auto" selects."""
-    requested = os.environ.get(DEVICE_VARIABLE) or _preferred.get()
+    requested = os.environ.get(DEVICE_VARIABLE) or "auto"
     try:
         kind, number = _parse(requested)
     except DeviceError as error:

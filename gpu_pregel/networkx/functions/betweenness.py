@@ -43,6 +43,7 @@ def betweenness_centrality(
         normalized=bool(normalized),
         endpoints=bool(endpoints),
         weighted=weight is not None,
+        device=G.device,
     )
     scores = found.to_numpy()
     if sources is not None and len(sources) == 1 and not endpoints and n > 2:
@@ -63,7 +64,11 @@ def edge_betweenness_centrality(
     if not G.topology.m or sources == []:
         return _by_edge(G, np.empty(0, np.int64), np.empty(0))
     found = engine.edge_betweenness_centrality(
-        G.engine(weight), sources=sources, normalized=bool(normalized), weighted=weight is not None
+        G.engine(weight),
+        sources=sources,
+        normalized=bool(normalized),
+        weighted=weight is not None,
+        device=G.device,
     )
     return _by_edge(G, found.edge_sources * n + found.edge_targets, found.scores)
 

@@ -47,6 +47,7 @@ def greedy_modularity_communities(
 def _merges(G: BackendGraph, weight: str | None, resolution: float, cutoff: int, most: int) -> tuple[Array, bool]:
     """Return the pairs of communities that are merged, and whether there were no adjacent ones left."""
     n = len(G)
+    G.moderate_values(weight)
     edges = edges_once(G, weight)
     out_degrees, in_degrees, size = _degrees(G, weight)
     share = 1 / size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from gpu_pregel.networkx.all_pairs import all_figures, check_connected, has_nega
 from gpu_pregel.networkx.bellman_ford import BellmanFord
 from gpu_pregel.networkx.dijkstra import Dijkstra, lengths_from, paths_from, weighted_path_between
 from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted_paths
-from gpu_pregel.networkx.garbage import CollectorPaused
+from gpu_pregel.networkx.garbage import can_pause
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import HopSearch, PredecessorSearch, search, tree_paths
 from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors, paths_to_each
@@ -85,8 +86,14 @@ def _paths_to(G: BackendGraph, target: Any, weight: Any, method: str) -> dict[An
         found_by_weight.run([end])
         found_by_weight.check()
         paths = found_by_weight.paths(G)
-    with CollectorPaused():
+    pausing = can_pause()
+    try:
+        if pausing:
+            gc.disable()
         return {node: path[::-1] for node, path in paths.items()}
+    finally:
+        if pausing:
+            gc.enable()
 
 
 def shortest_path_length(
@@ -214,8 +221,14 @@ def all_pairs_all_shortest_paths(
         predecessors = _predecessors_from(G, weight, method) if len(G) else None
         for node in G:
             assert predecessors is not None
-            with CollectorPaused():
+            pausing = can_pause()
+            try:
+                if pausing:
+                    gc.disable()
                 paths = dict(paths_to_each(node, predecessors(node)))
+            finally:
+                if pausing:
+                    gc.enable()
             yield node, paths
 
     return results()

@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -16,9 +15,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.host import devices
 from gpu_pregel.networkx import FUNCTIONS, hand_over
-from gpu_pregel.networkx import backend as backend_module
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.sizes import SIZES
 from tests.gpu_pregel.networkx.comparison import Case, assert_same
@@ -399,34 +396,3 @@ def test_other_classes_are_taken() -> None:
         name = "with a name"
 
     assert nx.number_weakly_connected_components(Named([(0, 1), (2, 3)]), backend="gpu_pregel") == 2
-
-
-@pytest.mark.parametrize(
-    ("edges", "variable", "expected"), [(8, None, "cpu"), (7, None, "cuda"), (8, "python", "python"), (7, "cpu", "cpu")]
-)
-def test_small_graphs_are_computed_on_the_cpu_also_where_there_is_a_gpu(
-    edges: int, variable: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cycle of four nodes has eight stored edges."""
-    found: list[str] = []
-
-    def pagerank(G: Any) -> str:  # noqa: N803 (NetworkX's name)
-        found.append(devices._resolve_auto(None)[0])
-        return "done"
-
-    monkeypatch.setattr(devices, "_has_gpu", lambda: True)
-    monkeypatch.delenv("GPU_PREGEL_DEVICE", raising=False)
-    if variable:
-        monkeypatch.setenv("GPU_PREGEL_DEVICE", variable)
-    monkeypatch.setattr(backend_module, "_FEWEST_ON_GPU", edges + 1)
-    function = SimpleNamespace(implementation=lambda: pagerank)
-    monkeypatch.setitem(FUNCTIONS, "pagerank", function)
-    backend_module._load_when_called.cache_clear()
-    try:
-        graph = gp.networkx.Graph(gp.Graph.from_edgelist([0, 1, 2, 3], [1, 2, 3, 0]))
-        assert backend.pagerank(graph) == "done"
-        assert backend.pagerank(G=graph) == "done"
-    finally:
-        backend_module._load_when_called.cache_clear()
-    assert found == [expected] * 2
-    assert devices._resolve_auto(None)[0] == (variable or "cuda")

@@ -34,7 +34,7 @@ from gpu_pregel.networkx.sizes import NEVER, SIZES
         *((name, *place) for name, places in _LIMITS.items() for place in places),
         *((name, *place) for name, place in _SEARCHED.items()),
         *((name, argument, 1) for name, argument in _STARTS.items()),
-        *((name, "v" if name == "efficiency" else "target", 2) for name in _BETWEEN),
+        *((name, "v" if name == "efficiency" else "target", 2) for name in sorted(_BETWEEN)),
     ],
 )
 def test_arguments_are_where_networkx_has_them(name: str, argument: str, position: int) -> None:

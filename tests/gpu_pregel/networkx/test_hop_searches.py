@@ -89,9 +89,9 @@ def test_a_graph_whose_first_node_reaches_few_others_is_not_connected(
     searched = []
 
     def noted(find: Any) -> Any:
-        def find_noted(graph: Any) -> Any:
+        def find_noted(graph: Any, **options: Any) -> Any:
             searched.append(graph)
-            return find(graph)
+            return find(graph, **options)
 
         return find_noted
 

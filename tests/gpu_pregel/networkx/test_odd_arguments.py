@@ -16,7 +16,7 @@ from gpu_pregel.networkx import FUNCTIONS
 from gpu_pregel.networkx.backend import _bind
 from tests.gpu_pregel.networkx.comparison import Case, assert_same, outcome
 
-NAN = float("nan")
+NAN, INF = float("nan"), float("inf")
 
 
 def _path(*, weight: Any = 2, create_using: Any = None) -> nx.Graph:
@@ -29,6 +29,13 @@ def _uneven(largest: float = 1e300) -> nx.Graph:
     """Return triangles in which a detour by a short edge is as long as the direct way, to the last bit."""
     graph = nx.Graph()
     graph.add_weighted_edges_from([(0, 1, largest), (1, 2, 1.0), (0, 2, largest), (2, 3, largest), (1, 3, largest)])
+    return graph
+
+
+def _infinite(is_cycle: bool = False) -> nx.DiGraph:
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, INF), (1, 2, -INF), (0, 5, -INF), (5, 6, INF), (0, 3, 1.0), (3, 4, 2.0)])
+    graph.add_weighted_edges_from([(2, 0, -INF)] * is_cycle)
     return graph
 
 
@@ -57,6 +64,13 @@ CALLS: dict[str, tuple[str, Any]] = {
     "small weights of neighbors": ("constraint", lambda: (_path(weight=1e-310), None, "weight")),
     "infinite weights of triangles": ("clustering", lambda: (_uneven(float("inf")), None, "weight")),
     "infinite weights of food": ("trophic_levels", lambda: (_path(weight=float("inf"), create_using=nx.DiGraph),)),
+    "infinite lengths of harmonic sums": ("harmonic_centrality", lambda: (_path(weight=INF), None, "weight")),
+    "infinite lengths of sums": ("closeness_centrality", lambda: (_path(weight=INF), None, "weight")),
+    "infinite weights of communities": ("greedy_modularity_communities", lambda: (_path(weight=INF), "weight")),
+    "lengths of minus infinity": ("dijkstra_predecessor_and_distance", lambda: (_infinite(), 0)),
+    "all lengths of minus infinity": ("floyd_warshall_numpy", lambda: (_infinite(),)),
+    "order of minus infinity": ("single_source_dijkstra_path_length", lambda: (_infinite(), 0)),
+    "negative cycles of minus infinity": ("single_source_bellman_ford_path_length", lambda: (_infinite(True), 0)),
     "votes not whole": ("voterank", lambda: (nx.empty_graph(3), 1.5)),
     "a tree from None": ("bfs_tree", lambda: (_path(), None)),
     "edges with probability nan": ("fast_gnp_random_graph", lambda: (5, NAN, 1)),
