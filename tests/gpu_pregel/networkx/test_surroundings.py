@@ -1,11 +1,10 @@
-"""What surrounds a call: the device, modules and nodes of any kind, generators, interrupts and the garbage collector."""
+"""What surrounds a call: the device, modules and nodes of any kind, generators, interrupts and garbage collection."""
 
 from __future__ import annotations
 
 import gc
 import signal
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -24,25 +23,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend gra
 
 
 @pytest.fixture
-def priority(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Send every call to the backend that it takes; give the names of the functions that computed."""
-    called: list[str] = []
-    find = type(backend).__getattr__
-
-    def record(self: Any, name: str) -> Callable[..., Any]:
-        function = find(self, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            called.append(name)
-            return function(*args, **kwargs)
-
-        return call
-
-    monkeypatch.setattr(type(backend), "__getattr__", record)
-    before = nx.config.backend_priority.algos
-    nx.config.backend_priority.algos = ["gpu_pregel"]
-    yield called
-    nx.config.backend_priority.algos = before
+def priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the backend about every call."""
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
 
 
 @pytest.mark.parametrize(
@@ -72,7 +55,8 @@ def test_small_graphs_are_computed_on_the_cpu_also_where_there_is_a_gpu(
     assert used == [graph.device]
 
 
-def test_nodes_may_have_any_attributes(priority: list[str]) -> None:
+@pytest.mark.usefixtures("priority")
+def test_nodes_may_have_any_attributes() -> None:
     """Also those that graphs of this package have, and such as answer to every name."""
 
     class Host:
@@ -92,7 +76,8 @@ def test_nodes_may_have_any_attributes(priority: list[str]) -> None:
         )
 
 
-def test_modules_may_have_any_name(priority: list[str]) -> None:
+@pytest.mark.usefixtures("priority")
+def test_modules_may_have_any_name() -> None:
     program = "import networkx as nx\nfound = nx.average_shortest_path_length(nx.path_graph(9))"
     for name in (None, 3):
         names: dict[str, Any] = {"__name__": name}
@@ -110,7 +95,8 @@ def test_generators_can_be_closed(name: str) -> None:
     assert list(found) == []
 
 
-def test_interrupts_and_threads_leave_the_garbage_collector_on(interrupts: None) -> None:
+@pytest.mark.usefixtures("interrupts")
+def test_interrupts_and_threads_leave_the_garbage_collector_on() -> None:
     graph = nx.gnm_random_graph(30, 60, seed=1)
 
     def work() -> None:
