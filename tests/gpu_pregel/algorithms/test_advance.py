@@ -48,8 +48,8 @@ FAULTS: list[tuple[dict[str, Body], str, gp.Graph, dict[str, Any], str]] = [
         *("strongly_connected_components", CYCLE, {}, "passing colors on"),
     ),
     ({"strongly_connected_components._join": true}, "strongly_connected_components", CYCLE, {}, "adding vertices"),
-    ({"sssp._relax_floats": true}, "sssp", PATH, {"source": 0}, "shortening paths"),
-    ({"sssp._is_far": true}, "sssp", PATH, {"source": 0}, "settling vertices"),
+    ({"_path_relaxation._relax_floats": true}, "sssp", PATH, {"source": 0, "delta": 1}, "shortening paths"),
+    ({"_path_relaxation._is_far": true}, "sssp", PATH, {"source": 0, "delta": 1}, "settling vertices"),
     (
         {"_dependencies._discover": true, "_dependencies._count_paths": zero},
         *("betweenness_centrality", CYCLE, {}, "discovering vertices"),
