@@ -219,11 +219,14 @@ def _longest_path(graph: Graph) -> float:
     The last edge of a sum may lead back to a vertex of its path, so that it has as many edges as there are vertices.
     """
     n, weights = graph.num_vertices, graph.weights
-    if weights is not None and weights.dtype.kind in "iu" and int(weights.max(initial=0)) * n >= UNREACHED:
-        raise GraphError(
-            f"sssp adds integer weights as int64, and {n:,} of them, up to {weights.max():,}, may exceed it: build the "
-            f"graph with float64 weights"
-        )
+    if weights is not None and weights.dtype.kind in "iu":
+        # Exact, where the float among the facts is rounded; and read once for all searches.
+        largest = graph._fact("largest integer weight", lambda: int(weights.max(initial=0)))
+        if largest * n >= UNREACHED:
+            raise GraphError(
+                f"sssp adds integer weights as int64, and {n:,} of them, up to {largest:,}, may exceed it: build the "
+                f"graph with float64 weights"
+            )
     return _weight_facts(graph)[0] * n
 
 
