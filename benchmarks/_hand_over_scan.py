@@ -1,8 +1,8 @@
 """Calls that take longer with priorities set than NetworkX alone, on graphs of other shapes than sizes.py's.
 
-The first of the tests' calls of each function that NetworkX answers is timed in alternation: without a backend, and
-with it on a graph that is not converted, and on one that is. What seems slower is measured again, for longer, before it
-counts.
+The first of the tests' calls of each function that NetworkX answers is timed in alternation: without a backend; with
+one that refuses at once, which is what NetworkX's own dispatch takes; and with ours on a graph that is not converted,
+and on one that is. What seems slower is measured again, for longer, before it counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _FIRST, _AGAIN = (0.005, 3, 40), (0.03, 9, 150)
 """Seconds of calls of NetworkX, and how often each side is called at least and at most: at first, and to be sure."""
 _LONG = 0.1
 """Seconds after which a call of NetworkX is given up: such graphs are above every size."""
-_SIDES = ("networkx", "first", "converted")
+_SIDES = ("networkx", "refused", "first", "converted")
+_OURS = _SIDES[2:]
 
 Times = dict[str, float]
 
@@ -63,10 +64,10 @@ def _report() -> dict[str, Any]:
             # Loads what it calls, and converts its graph for the rounds that follow.
             converted = _converted(name, given)
             times = _times(name, given, converted, *_FIRST)
-            if _is_slower(times, "first") or _is_slower(times, "converted"):
+            if any(_is_slower(times, side) for side in _SIDES):
                 times = _times(name, given, converted, *_AGAIN)
                 slower += [_described(shape, name, i, given, converted, times)] * any(
-                    _is_slower(times, side) for side in _SIDES[1:]
+                    _is_slower(times, side) for side in _SIDES
                 )
         total += calls
         progress(f"{shape}: {calls} calls, {sum(row['graph'] == shape for row in slower)} slower")
@@ -76,8 +77,9 @@ def _report() -> dict[str, Any]:
         for least in (_LEAST, _MUCH)
     }
     columns = (
-        "microseconds of NetworkX alone, with priorities set on a graph that is not converted, and on one that is; and "
-        "why the backend leaves the call to NetworkX on either, or that it takes it"
+        "microseconds of NetworkX alone, with priorities set for a backend that refuses at once, and for ours on a "
+        "graph that is not converted, and on one that is; and why ours leaves the call to NetworkX on either, or that "
+        "it takes it"
     )
     return {"counts": counts, "columns": columns, "slower": {shape: _lines(shape, slower) for shape in _GRAPHS}}
 
@@ -143,11 +145,21 @@ def _times(name: str, given: Arguments, converted: dict[str, Any], budget: float
     while len(theirs) < least or (len(theirs) < most and sum(theirs) < budget):
         theirs.append(_seconds(name, given))
         _prefer(True)
-        for side in _SIDES[1:]:
+        with _refusing():
+            found["refused"].append(_seconds(name, given))
+        for side in _OURS:
             graph.__networkx_cache__ = {} if side == "first" else converted
             found[side].append(_seconds(name, given))
         _prefer(False)
     return {side: statistics.median(seconds) for side, seconds in found.items()}
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Let the backend refuse all calls, before it looks at them."""
+    vars(backend)["can_run"] = lambda *_: False
+    yield
+    del vars(backend)["can_run"]
 
 
 def _prefer(is_preferred: bool) -> None:
@@ -170,9 +182,11 @@ def _is_slower(times: Times, side: str, least: float = _LEAST) -> bool:
     return times[side] > _SHARE * times["networkx"] and times[side] - times["networkx"] > least
 
 
-def _count(slower: list[dict[str, Any]], side: str, least: float) -> dict[str, int]:
-    """Return how many of the calls that are slower the backend takes, and how many it leaves to NetworkX."""
+def _count(slower: list[dict[str, Any]], side: str, least: float) -> int | dict[str, int]:
+    """Return how many calls are slower, or how many of them the backend takes, and how many it leaves to NetworkX."""
     rows = [row for row in slower if _is_slower(row["seconds"], side, least)]
+    if side not in _OURS:
+        return len(rows)
     taken = sum(row[side] == "taken" for row in rows)
     return {"taken": taken, "left": len(rows) - taken}
 
@@ -181,7 +195,7 @@ def _lines(shape: str, slower: list[dict[str, Any]]) -> dict[str, str]:
     """Return what is reported of the calls on a graph that are slower."""
     return {
         f"{row['function']} {row['call']}": "; ".join(
-            [" ".join(f"{row['seconds'][side] * 1e6:.1f}" for side in _SIDES), *(str(row[side]) for side in _SIDES[1:])]
+            [" ".join(f"{row['seconds'][side] * 1e6:.1f}" for side in _SIDES), *(str(row[side]) for side in _OURS)]
         )
         for row in slower
         if row["graph"] == shape
@@ -194,7 +208,7 @@ def _described(
     """Return what is reported of a call that is slower, and why the backend takes it or leaves it."""
     args, kwargs = given
     row: dict[str, Any] = {"graph": shape, "function": name, "call": i, "seconds": times}
-    for side in _SIDES[1:]:
+    for side in _OURS:
         args[0].__networkx_cache__ = {} if side == "first" else converted
         can_run = backend.can_run(name, args, kwargs)
         reason = backend.should_run(name, args, kwargs) if can_run is True else can_run

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from gpu_pregel.networkx import FUNCTIONS
-from gpu_pregel.networkx.backend import Backend
+from gpu_pregel.networkx.backend import backend
 
 _LOG = "GPU_PREGEL_NETWORKX_LOG"
 
@@ -72,8 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Record the calls if this process was started by :func:`main`."""
     if path := os.environ.get(_LOG):
         recorder = _Recorder(path)
-        find = Backend.__getattr__
-        Backend.__getattr__ = lambda self, name: recorder.recorded(name, find(self, name))  # type: ignore[method-assign]
+        for name in FUNCTIONS:
+            setattr(backend, name, recorder.recorded(name, getattr(backend, name)))
         config.pluginmanager.register(recorder)
 
 

@@ -19,6 +19,8 @@ if str(ROOT) not in sys.path:
 from benchmarks import _hand_over_scan  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from gpu_pregel.networkx import FUNCTIONS  # noqa: E402
+from gpu_pregel.networkx.backend import backend  # noqa: E402
+from gpu_pregel.networkx.sizes import SIZES  # noqa: E402
 
 
 @pytest.fixture
@@ -29,10 +31,17 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def slow(name: str, *rest: Any) -> dict[str, float]:
         found = times(name, *rest)
         assert all(seconds > 0 for seconds in found.values())
-        return {"networkx": 1e-4, "first": 1.5e-4 if name == "is_tree" else 1.1e-4, "converted": 0.5e-4}
+        first = 1.5e-4 if name == "is_tree" else 1.1e-4
+        return {
+            "networkx": 1e-4,
+            "refused": 1.25e-4 if name == "bfs_edges" else 1.1e-4,
+            "first": first,
+            "converted": 0.5e-4,
+        }
 
     monkeypatch.setattr(_hand_over_scan, "_times", slow)
     monkeypatch.setattr(_hand_over_scan, "_GRAPHS", {"path": lambda: nx.path_graph(6)})
+    monkeypatch.setitem(SIZES, "is_tree", ((9, 90),) * 3 + (1,))
     names = ("bfs_edges", "is_tree", "pagerank")
     monkeypatch.setattr(_hand_over_scan, "FUNCTIONS", {name: FUNCTIONS[name] for name in names})
     path = tmp_path / "scan.json"
@@ -42,15 +51,26 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_scan_reports_what_is_slower_and_why(report: Any) -> None:
     none = {"taken": 0, "left": 0}
-    counts = {"first by 20 us": {"taken": 0, "left": 1}, "first by 60 us": none}
+    counts = {"refused by 20 us": 1, "refused by 60 us": 0}
+    counts |= {"first by 20 us": {"taken": 0, "left": 1}, "first by 60 us": none}
     assert report["counts"] == {"calls": 3, **counts, "converted by 20 us": none, "converted by 60 us": none}
     assert list(report["slower"]) == ["path"]
-    (call, described), *others = report["slower"]["path"].items()
-    assert (call, others) == ("is_tree 0", [])
-    times, first, converted = described.split("; ")
-    assert times == "100.0 150.0 50.0"
-    assert first.startswith("the graph's size of 16 is below")
-    assert converted.startswith("the graph's size of 16 is below") or converted == "taken"
+    assert list(report["slower"]["path"]) == ["bfs_edges 0", "is_tree 0"]
+    times, first, converted = report["slower"]["path"]["is_tree 0"].split("; ")
+    assert times == "100.0 110.0 150.0 50.0"
+    assert first == "the graph's size of 16 is below 90"
+    assert converted == "taken"
+
+
+def test_a_backend_that_refuses_at_once_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(type(backend), "can_run", staticmethod(lambda name, *_: asked.append(name)))
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
+    with _hand_over_scan._refusing():
+        assert nx.is_tree(nx.path_graph(9))
+    assert not asked
+    nx.is_tree(nx.path_graph(9))
+    assert asked[0] == "is_tree"
 
 
 def test_scan_leaves_no_priorities(report: Any) -> None:

@@ -16,7 +16,12 @@ _GRAPHS = ("G", "B")
 
 
 class Backend:
-    """The object behind the entry point ``networkx.backends``."""
+    """The object behind the entry point ``networkx.backends``; its attributes are the functions by name."""
+
+    def __init__(self) -> None:
+        # Set here, not found by __getattr__: NetworkX looks for one at each call, before it asks anything else.
+        for name in FUNCTIONS:
+            setattr(self, name, _load_when_called(name))
 
     @staticmethod
     def convert_from_nx(graph: Any, **options: Any) -> Any:
@@ -58,16 +63,7 @@ class Backend:
         """Return True, or why NetworkX is expected to be faster."""
         return hands_over(name, args, kwargs) or True
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name in FUNCTIONS:
-            return _load_when_called(name)
-        raise AttributeError(f"gpu_pregel does not implement {name!r}")
 
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *FUNCTIONS]
-
-
-@cache
 def _load_when_called(name: str) -> Callable[..., Any]:
     """Return a function that imports its module, and with it Numba, when it is called; NetworkX only asks for it."""
     function = FUNCTIONS[name]

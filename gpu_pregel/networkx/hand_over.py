@@ -38,12 +38,12 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     if not hasattr(graph, "_adj"):
         return None
     measured = measured_as(name, args, kwargs)
+    is_converted = conversion_of(graph) is not None
     # First what takes the least time to find out: an answer must not take longer than what NetworkX does meanwhile.
-    if len(graph) < _SMALL and (reason := _too_small(measured, graph, is_converted=True)) is not None:
+    if len(graph) < _SMALL and (reason := _too_small(measured, graph, is_converted=is_converted)) is not None:
         return reason
     if _is_called_by_networkx():
         return "it is called by a function that is left to NetworkX"
-    is_converted = conversion_of(graph) is not None
     if not is_converted:
         reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
         reason = reads_few or _too_small(measured, graph, is_converted=False)
@@ -90,10 +90,10 @@ def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:
 
 def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
     """Return why NetworkX is expected to be faster with a graph of this size, or None."""
-    if name not in SIZES:
+    if (limits := SIZES.get(name)) is None:
         return None
-    side = int(not is_converted)
-    sparse, others, dense = (pair[side] for pair in SIZES[name][:3])
+    side = 0 if is_converted else 1
+    sparse, others, dense = limits[0][side], limits[1][side], limits[2][side]
     which = "" if is_converted else " that are not converted"
     if sparse == others == dense == NEVER:
         return f"NetworkX is faster at graphs of every size{which}"
@@ -126,8 +126,9 @@ def _too_early(name: str, graph: Any) -> str | None:
 
 def conversion_of(graph: Any) -> Any:
     """Return a conversion that NetworkX keeps with a graph, or None."""
-    cache = getattr(graph, "__networkx_cache__", None) or {}
-    kept = cache.get("backends", {}).get("gpu_pregel", {})
+    cache = getattr(graph, "__networkx_cache__", None)
+    if not cache or "backends" not in cache or not (kept := cache["backends"].get("gpu_pregel")):
+        return None
     # Beside them NetworkX keeps which conversions failed.
     return next((one for one in list(kept.values()) if hasattr(one, "topology")), None)
 

@@ -125,7 +125,9 @@ _FARTHEST = frozenset({"barycenter", "center", "diameter", "periphery", "radius"
 _OTHERS = frozenset({"is_biconnected", "is_semiconnected"})
 """These end as soon as a search from the first node does not reach all others. Those of the second set search from each
 node then; those of the third one do so at once, until one does not reach all."""
-_WEAKLY = frozenset({"is_semiconnected", "is_weakly_connected"})
+_FORESTS = frozenset({"is_branching", "is_forest"})
+"""These end at the first component with a cycle."""
+_WEAKLY = frozenset({"is_branching", "is_forest", "is_semiconnected", "is_weakly_connected"})
 """Those along edges of both directions."""
 SEARCHES = (
     _STARTS.keys()
@@ -160,24 +162,28 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
     if name in _BETWEEN and _is_same(name, args, kwargs):
         return "both ends are the same node"
     graph = argument("G", 0, args, kwargs)
-    if name in _SEARCHED and not is_converted:
+    if name in _SEARCHED:
         given = argument(*_SEARCHED[name], args, kwargs)
         count = given if name in _SAMPLED and isinstance(given, int) else count_nodes(graph, given)
-        if count <= _FEW_SEARCHES:
+        if count <= (0 if is_converted else _FEW_SEARCHES):
             return f"{_SEARCHED[name][0]} asks for {count:,} searches{unconverted}"
     if name in _STARTS:
         start = argument(_STARTS[name], 1, args, kwargs)
         starts = _nodes(graph, start, is_several=_STARTS[name] in _SEVERAL)
         described = f"the search from {_STARTS[name]}"
-    elif name in _CONNECTED | _ALL_PAIRS | _FARTHEST | _OTHERS:
+    elif name in _CONNECTED | _ALL_PAIRS | _FARTHEST | _OTHERS | _FORESTS:
         starts = list(islice(graph, 1))
         described = "the search from the first node"
     else:
         return None
     share = len(graph) // _SHARE
     few = min(share, _FEW) if is_converted else share
-    if starts and any(_reaches_fewer(rows, starts, few) for rows in _rows(name, graph, args, kwargs)):
-        return f"{described} reaches fewer than {few:,} of {len(graph):,} nodes{unconverted}"
+    if not starts:
+        return None
+    for rows in _rows(name, graph, args, kwargs):
+        found = _reached(rows, starts, few)
+        if len(found) < few and not (name in _FORESTS and _is_tree(graph, found)):
+            return f"{described} reaches fewer than {few:,} of {len(graph):,} nodes{unconverted}"
     return None
 
 
@@ -214,8 +220,8 @@ def count_nodes(graph: Any, given: Any) -> float:
     return len(given) if isinstance(given, Sized) else float("inf")
 
 
-def _reaches_fewer(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> bool:
-    """Return whether a search finds fewer nodes than ``limit``."""
+def _reached(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> set[Any]:
+    """Return the nodes that a search finds, at most ``limit`` and the starts."""
     found = set(starts)
     waiting = list(found)
     while waiting:
@@ -223,8 +229,14 @@ def _reaches_fewer(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], l
         for row in rows:
             for other in row[node]:
                 if other not in found:
-                    if len(found) + 1 >= limit:
-                        return False
                     found.add(other)
+                    if len(found) >= limit:
+                        return found
                     waiting.append(other)
-    return len(found) < limit
+    return found
+
+
+def _is_tree(graph: Any, component: set[Any]) -> bool:
+    """Return whether a connected component has no cycle."""
+    edges = sum(len(graph._adj[node]) for node in component)
+    return edges == (len(component) - 1) * (1 if graph.is_directed() else 2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_pregel.kernels.networkx.bellman_ford_cpu import NO_CYCLE
 from gpu_pregel.networkx.bellman_ford import BellmanFord, has_negative_loop
-from gpu_pregel.networkx.dijkstra import Dijkstra
+from gpu_pregel.networkx.dijkstra_from_each import searches_from_each
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import WeightedRows, bucket_count, weighted_rows
 
@@ -190,9 +190,4 @@ def johnson(G: BackendGraph, weight: Any = "weight") -> dict[Any, dict[Any, list
     ends = np.repeat(search.distances, np.diff(edges.indptr))
     weights = edges.weights + ends - search.distances[edges.neighbors]
     changed = edges._replace(weights=weights, buckets=bucket_count(weights) if edges.integers else 0)
-    paths = {}
-    each = Dijkstra(G, changed)
-    for v, node in enumerate(G):
-        each.run([v])
-        paths[node] = each.paths()
-    return paths
+    return {node: found.paths() for node, found in searches_from_each(G, changed)}

@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 
 from gpu_pregel.networkx.dijkstra import NONE, Dijkstra, paths_from, weighted_path_between
+from gpu_pregel.networkx.dijkstra_from_each import Found, searches_from_each
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import weighted_rows
 
@@ -114,29 +115,29 @@ def dijkstra_predecessor_and_distance(
     return search.predecessors(), search.lengths()
 
 
-def _from_each(G: BackendGraph, search: Dijkstra, result: Callable[[Dijkstra], Any]) -> Iterator[tuple[Any, Any]]:
-    for v, node in enumerate(G):
-        search.run([v])
-        yield node, result(search)
+def _from_each(
+    G: BackendGraph, weight: Any, cutoff: float | None, result: Callable[[Found], Any]
+) -> Iterator[tuple[Any, Any]]:
+    for node, found in searches_from_each(G, weighted_rows(G, weight, mixed=True), cutoff):
+        yield node, result(found)
 
 
 def all_pairs_dijkstra(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
     """Yield each node, and the distances and paths from it."""
-    search = Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff)
-    return _from_each(G, search, lambda search: (search.lengths(), search.paths()))
+    return _from_each(G, weight, cutoff, lambda found: (found.lengths(), found.paths()))
 
 
 def all_pairs_dijkstra_path_length(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, dict[Any, Any]]]:
     """Yield each node and the distances from it."""
-    return _from_each(G, Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff), Dijkstra.lengths)
+    return _from_each(G, weight, cutoff, Found.lengths)
 
 
 def all_pairs_dijkstra_path(
     G: BackendGraph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterable[tuple[Any, dict[Any, list[Any]]]]:
     """Yield each node and a path from it to each node."""
-    return _from_each(G, Dijkstra(G, weighted_rows(G, weight, mixed=True), cutoff), Dijkstra.paths)
+    return _from_each(G, weight, cutoff, Found.paths)

@@ -60,18 +60,16 @@ assert nx.number_connected_components(nx.path_graph(5)) == 1"""
 def priority(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Send every call to the backend that it takes; give the names of the functions that computed."""
     called: list[str] = []
-    find = type(backend).__getattr__
 
-    def record(self: Any, name: str) -> Callable[..., Any]:
-        function = find(self, name)
-
+    def recorded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             called.append(name)
             return function(*args, **kwargs)
 
         return call
 
-    monkeypatch.setattr(type(backend), "__getattr__", record)
+    for name in FUNCTIONS:
+        monkeypatch.setattr(backend, name, recorded(name, getattr(backend, name)))
     before = nx.config.backend_priority.algos
     nx.config.backend_priority.algos = ["gpu_pregel"]
     yield called
@@ -314,9 +312,6 @@ def test_a_call_that_is_refused_says_why() -> None:
     assert not hasattr(backend, "no_such_function")
     not_a_number = {"cutoff": float("nan")}
     assert backend.can_run("predecessor", (nx.path_graph(3), 0), not_a_number) == "cutoff is not a number"
-    with pytest.raises(AttributeError, match="does not implement 'no_such_function'"):
-        _ = backend.no_such_function
-    assert "connected_components" in dir(backend)
 
 
 def test_a_call_is_given_back_before_the_first_item_of_an_iterator() -> None:

@@ -7,6 +7,7 @@ import random
 import networkx as nx
 import pytest
 
+from gpu_pregel.networkx import dijkstra_from_each
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.dijkstra import NONE, Dijkstra
 from gpu_pregel.networkx.rows import weighted_rows
@@ -51,3 +52,32 @@ def test_a_search_after_a_contradiction_is_like_the_first() -> None:
             search.run([0])
         search.run([4])
         assert search.lengths() == {4: 0, 3: 1, 2: 2, 1: -2}
+
+
+@pytest.mark.parametrize("kind", ["buckets", "heap", "mixed"])
+@pytest.mark.parametrize("cutoff", [None, 1.2])
+@pytest.mark.parametrize("batch", [1, 90, 1 << 14])
+def test_searches_from_each_node_are_those_from_one(
+    kind: str, cutoff: float | None, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dijkstra_from_each, "_BATCH", batch)
+    graph = _graph(kind)
+    if kind == "mixed":
+        for i, (*_, data) in enumerate(graph.edges(data=True)):
+            data["weight"] = i % 4 if i % 3 else i % 4 / 2
+    expected = [(node, nx.single_source_dijkstra(graph, node, cutoff=cutoff)) for node in graph]
+    found = list(nx.all_pairs_dijkstra(graph, cutoff, backend="gpu_pregel"))
+    assert [node for node, _ in found] == list(graph)
+    for (_, (lengths, paths)), (_, (their_lengths, their_paths)) in zip(found, expected, strict=True):
+        assert list(map(repr, lengths.items())) == list(map(repr, their_lengths.items()))
+        assert list(paths.items()) == list(their_paths.items())
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_contradiction_ends_the_searches_from_each_node_after_those_before(kind: type) -> None:
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from((u, v, kind(w)) for u, v, w in [(4, 3, 1), (0, 1, 2), (0, 2, 5), (2, 1, -4)])
+    found = nx.all_pairs_dijkstra_path_length(graph, backend="gpu_pregel")
+    assert [next(found), next(found)] == [(4, {4: 0, 3: 1}), (3, {3: 0})]
+    with pytest.raises(ValueError, match="Contradictory"):
+        next(found)

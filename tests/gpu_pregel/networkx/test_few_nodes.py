@@ -108,6 +108,8 @@ def test_a_search_of_one_step_reads_few_nodes_of_a_converted_graph(large: nx.Gra
     assert reads_few_nodes("single_source_shortest_path_length", (graph, 0, 1), {}) == "cutoff is 1"
     assert reads_few_nodes("bfs_edges", (graph, 0), {"depth_limit": 100}) is None
     assert reads_few_nodes("predecessor", (graph, 5, 0), {}) is None
+    assert reads_few_nodes("betweenness_centrality_subset", (graph, [], [0]), {}) == "sources asks for 0 searches"
+    assert reads_few_nodes("betweenness_centrality_subset", (graph, [1], [0]), {}) is None
     # It may be many steps by weights.
     assert reads_few_nodes("single_source_dijkstra", (graph, 0, None, 1), {}) is None
 
@@ -156,6 +158,18 @@ def test_a_cycle_that_one_node_leaves_is_not_handed_over() -> None:
     graph.add_edge(1_999, 2_000)
     # NetworkX searches from all nodes before it finds that the last one reaches no other.
     assert reads_few_nodes("diameter", (graph,), {}) is None
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_a_forest_is_not_handed_over_before_a_cycle(kind: type) -> None:
+    trees, cycle = nx.Graph(), nx.Graph([(0, 1), (1, 2), (2, 0)])
+    nx.add_path(trees, range(3, 6))
+    nx.add_path(trees, range(6, 2_000))
+    for first, second, reason in ((trees, cycle, None), (cycle, trees, "the search from the first node reaches")):
+        graph = nx.compose(first, second)
+        graph = graph if kind is nx.Graph else nx.DiGraph(graph.edges)
+        found = reads_few_nodes("is_forest", (graph,), {})
+        assert found is None if reason is None else (found or "").startswith(reason)
 
 
 def test_a_search_of_a_converted_graph_is_left_to_networkx_if_it_reaches_very_few_nodes() -> None:
@@ -212,7 +226,7 @@ def test_edges_are_counted_once_until_the_graph_changes(monkeypatch: pytest.Monk
 
 def test_a_graph_is_converted_once_several_calls_would_have_been_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
-    graph = nx.circulant_graph(30, [1, 2, 3])
+    graph = nx.circulant_graph(70, [1, 2, 3])
     every = "NetworkX is faster at graphs of every size that are not converted"
     # Five calls, and three for six edges a node.
     for _ in range(2):
@@ -224,9 +238,17 @@ def test_a_graph_is_converted_once_several_calls_would_have_been_faster(monkeypa
     assert True not in {backend.should_run("is_tree", (graph,), {}) for _ in range(20)}
 
 
+def test_a_small_graph_is_not_converted_for_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SIZES, "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
+    graph = nx.circulant_graph(63, [1, 2, 3])
+    assert True not in {backend.should_run("is_tree", (graph,), {}) for _ in range(20)}
+    nx.is_connected(graph, backend="gpu_pregel")
+    assert backend.should_run("is_tree", (graph,), {}) is True
+
+
 def test_searches_that_read_all_edges_pay_for_a_conversion_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "is_connected", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
-    graph = nx.circulant_graph(30, [1, 2, 3])
+    graph = nx.circulant_graph(70, [1, 2, 3])
     for calls in (5, 2):
         answers = [backend.should_run("is_connected", (graph,), {}) for _ in range(calls + 1)]
         assert [answer is True for answer in answers] == [False] * calls + [True]
