@@ -35,8 +35,9 @@ _TRIALS, _FEWEST = 25, 3
 _ENOUGH = 0.02
 _LONGEST = 2.0
 """Seconds of calls of NetworkX after which fewer trials are made, and after which no other."""
-_NOISE = 1.1
-"""A time that is longer by less than this is not slower."""
+_CLEARLY, _NOISE = 0.85, 1.1
+"""Up to this share of NetworkX's time the backend is faster at other shapes of graphs, too; where it never is by so
+much, a time that is longer by less than the second number is not slower."""
 _MARGIN = 1.5
 """A graph that is not converted must be larger than the smallest for which that pays by this factor, as it may have
 another shape: NetworkX is slower by less than that with those between."""
@@ -99,13 +100,19 @@ def _largest(shapes: list[list[Row]], side: str) -> int:
 
 
 def _smallest(rows: list[Row], side: str) -> int:
-    """Return the size from which on the backend is never slower."""
+    """Return the size from which on the backend is always faster, or, if there is none, never slower."""
+    found = _smallest_within(rows, side, _CLEARLY)
+    return found if found != NEVER else _smallest_within(rows, side, _NOISE)
+
+
+def _smallest_within(rows: list[Row], side: str, share: float) -> int:
+    """Return the size from which on the backend always takes at most this share of NetworkX's time."""
     found = int(rows[-1]["size"]) + 1 if "refused" in rows[-1] else NEVER
     ours = math.inf
     for row in reversed(rows):
         # If a larger graph took less time, this one was disturbed.
         ours = min(ours, row.get(side, ours))
-        if side in row and ours > _NOISE * row["networkx"]:
+        if side in row and ours > share * row["networkx"]:
             break
         found = int(row["size"])
     return found

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import GeneratorType
-from typing import Any
+from typing import Any, NamedTuple
 
+from gpu_pregel.networkx.function import Condition
 from gpu_pregel.networkx.hand_over import hands_over
 from gpu_pregel.networkx.registry import FUNCTIONS
 
@@ -40,20 +41,19 @@ class Backend:
     @staticmethod
     def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
         """Return True, or why this call is left to NetworkX."""
-        function = FUNCTIONS.get(name)
-        if function is None:
+        if name not in FUNCTIONS:
             return f"gpu_pregel does not implement {name}"
-        first = _first_parameter(name)
+        parameters = _parameters(name)
         # NetworkX converts its own graphs only, and passes any other object as it is.
-        if first in _GRAPHS and not hasattr(args[0] if args else kwargs.get(first), "__networkx_cache__"):
+        if (first := parameters.graph) and not hasattr(args[0] if args else kwargs.get(first), "__networkx_cache__"):
             return "the first argument is no graph of NetworkX"
-        if not function.conditions:
+        if not parameters.conditions:
             return True
         try:
             values = _bind(name, args, kwargs)
         except TypeError as error:
             return str(error)
-        for condition in function.conditions:
+        for condition in parameters.conditions:
             if (reason := condition(values)) is not None:
                 return reason
         return True
@@ -112,9 +112,16 @@ def _failing(error: Exception) -> Iterator[Any]:
     raise error
 
 
-@cache
-def _first_parameter(name: str) -> str:
-    return next(iter(_signature(name).parameters))
+class _Parameters(NamedTuple):
+    """What is known of a function's parameters."""
+
+    graph: str
+    """The name of the graph that is the first one; "" if it is none."""
+    positional: tuple[str, ...]
+    """Those that may be given by position."""
+    defaults: dict[str, Any]
+    names: frozenset[str]
+    conditions: tuple[Condition, ...]
 
 
 def _bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -125,8 +132,11 @@ def _bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
     TypeError
         The function does not have these parameters.
     """
-    positional, defaults, names = _parameters(name)
-    values = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
+    _, positional, defaults, names, _ = _parameters(name)
+    values = defaults.copy()
+    values.update(zip(positional, args, strict=False))
+    if kwargs:
+        values.update(kwargs)
     if (
         values.keys() == names
         and len(args) <= len(positional)
@@ -139,14 +149,18 @@ def _bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
 
 
 @cache
-def _parameters(name: str) -> tuple[tuple[str, ...], dict[str, Any], frozenset[str]]:
-    """Return the parameters that may be positional, the defaults, and the names of all parameters."""
+def _parameters(name: str) -> _Parameters:
     found = _signature(name).parameters.values()
+    first = next(iter(found)).name
     # NetworkX takes these two for itself.
     named = [one for one in found if one.name not in ("backend", "backend_kwargs")]
-    positional = tuple(one.name for one in named if one.kind is one.POSITIONAL_OR_KEYWORD)
-    defaults = {one.name: one.default for one in named if one.default is not one.empty}
-    return positional, defaults, frozenset(one.name for one in named)
+    return _Parameters(
+        graph=first if first in _GRAPHS else "",
+        positional=tuple(one.name for one in named if one.kind is one.POSITIONAL_OR_KEYWORD),
+        defaults={one.name: one.default for one in named if one.default is not one.empty},
+        names=frozenset(one.name for one in named),
+        conditions=FUNCTIONS[name].conditions,
+    )
 
 
 @cache

@@ -44,16 +44,32 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
         return reason
     if _is_called_by_networkx():
         return "it is called by a function that is left to NetworkX"
-    if not is_converted:
-        reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
-        reason = reads_few or _too_small(measured, graph, is_converted=False)
-        if reason and not _pay(graph, 1 / _calls_that_pay(measured, graph, reads_few=reads_few is not None)):
+    if is_converted:
+        return _too_small_or_few(name, measured, args, kwargs) or _too_early(measured, graph)
+    counts = _notes(graph).setdefault("calls", {}).setdefault(measured, [0, 0])
+    counts[0] += 1
+    asked, looked = counts
+    # A single call is answered at once, and only the second, fourth, eighth… of a loop takes longer, for all of them.
+    if asked == 1 or asked < 2 * looked:
+        reason = _too_small(measured, graph, is_converted=False, is_estimate=True)
+        if reason is not None:
             return reason
-    # A conversion is of no use where NetworkX would be faster with one, too.
-    if is_converted or reason:
-        reason = _too_small(measured, graph, is_converted=True)
-        reason = reason or reads_few_nodes(name, args, kwargs, is_converted=True)
+    counts[1] = asked
+    reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
+    reason = reads_few or _too_small(measured, graph, is_converted=False)
+    if reason is not None:
+        if not _pay(graph, (asked - looked) / _calls_that_pay(measured, graph, reads_few=reads_few is not None)):
+            return reason
+        # A conversion is of no use where NetworkX would be faster with one, too.
+        reason = _too_small_or_few(name, measured, args, kwargs)
     return reason or _too_early(measured, graph)
+
+
+def _too_small_or_few(name: str, measured: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """Return why NetworkX is expected to be faster with a conversion, too, or None."""
+    graph = args[0] if args else kwargs.get("G", kwargs.get("B"))
+    reason = _too_small(measured, graph, is_converted=True)
+    return reason or reads_few_nodes(name, args, kwargs, is_converted=True)
 
 
 def _is_called_by_networkx() -> bool:
@@ -88,8 +104,12 @@ def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:
     return _FEWEST if not graph.is_directed() and _notes(graph).get("isolated") else _FEWEST + edges
 
 
-def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
-    """Return why NetworkX is expected to be faster with a graph of this size, or None."""
+def _too_small(name: str, graph: Any, *, is_converted: bool, is_estimate: bool = False) -> str | None:
+    """Return why NetworkX is expected to be faster with a graph of this size, or None.
+
+    An estimate counts no edges; it is None, too, if the graph would be large enough with twice as many as it seems to
+    have.
+    """
     if (limits := SIZES.get(name)) is None:
         return None
     side = 0 if is_converted else 1
@@ -101,13 +121,23 @@ def _too_small(name: str, graph: Any, *, is_converted: bool) -> str | None:
     # Denser graphs of so many nodes are larger: edges need not be counted to know that they are large enough.
     if name not in ENDS_EARLY and n >= sparse and (SPARSE + 1) * n >= others and (DENSE + 1) * n >= dense:
         return None
-    edges = _edges(graph)
-    limit = sparse if edges < SPARSE * n else dense if edges > DENSE * n else others
-    if name in ENDS_EARLY and limit != NEVER:
-        limit = max(limit, _EARLY)
+    about = ""
+    if is_estimate and "edges" not in _notes(graph):
+        about, edges = "about ", int(n * _edges_a_node(graph))
+        if n + 2 * edges >= _limit(name, n, 2 * edges, sparse, others, dense):
+            return None
+    else:
+        edges = _edges(graph)
+    limit = _limit(name, n, edges, sparse, others, dense)
     if limit == NEVER:
-        return f"NetworkX is faster at graphs{which} with {edges / max(n, 1):.1f} edges a node"
-    return f"the graph's size of {n + edges:,} is below {limit:,}" if n + edges < limit else None
+        return f"NetworkX is faster at graphs{which} with {about}{edges / max(n, 1):.1f} edges a node"
+    return f"the graph's size of {about}{n + edges:,} is below {limit:,}" if n + edges < limit else None
+
+
+def _limit(name: str, n: int, edges: int, sparse: int, others: int, dense: int) -> int:
+    """Return the size that counts for a graph of this density."""
+    limit = sparse if edges < SPARSE * n else dense if edges > DENSE * n else others
+    return max(limit, _EARLY) if name in ENDS_EARLY else limit
 
 
 def _too_early(name: str, graph: Any) -> str | None:

@@ -127,8 +127,11 @@ _OTHERS = frozenset({"is_biconnected", "is_semiconnected"})
 node then; those of the third one do so at once, until one does not reach all."""
 _FORESTS = frozenset({"is_branching", "is_forest"})
 """These end at the first component with a cycle."""
+_FROM_FIRST = _CONNECTED | _ALL_PAIRS | _FARTHEST | _OTHERS | _FORESTS
 _WEAKLY = frozenset({"is_branching", "is_forest", "is_semiconnected", "is_weakly_connected"})
 """Those along edges of both directions."""
+_BOTH_WAYS = (_CONNECTED - _WEAKLY) | _ALL_PAIRS
+"""Those whose search is one in either direction."""
 SEARCHES = (
     _STARTS.keys()
     | _CONNECTED
@@ -171,7 +174,7 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
         start = argument(_STARTS[name], 1, args, kwargs)
         starts = _nodes(graph, start, is_several=_STARTS[name] in _SEVERAL)
         described = f"the search from {_STARTS[name]}"
-    elif name in _CONNECTED | _ALL_PAIRS | _FARTHEST | _OTHERS | _FORESTS:
+    elif name in _FROM_FIRST:
         starts = list(islice(graph, 1))
         described = "the search from the first node"
     else:
@@ -200,7 +203,7 @@ def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return [(graph._adj,)]
     if name in _WEAKLY:
         return [(graph._succ, graph._pred)]
-    if name in _CONNECTED | _ALL_PAIRS:
+    if name in _BOTH_WAYS:
         return [(graph._succ,), (graph._pred,)]
     backwards = name in _BACKWARDS or (name in ("bfs_edges", "bfs_tree") and argument("reverse", 2, args, kwargs))
     return [(graph._pred if backwards else graph._succ,)]

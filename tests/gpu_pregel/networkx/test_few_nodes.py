@@ -228,9 +228,9 @@ def test_a_graph_is_converted_once_several_calls_would_have_been_faster(monkeypa
     monkeypatch.setitem(SIZES, "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
     graph = nx.circulant_graph(70, [1, 2, 3])
     every = "NetworkX is faster at graphs of every size that are not converted"
-    # Five calls, and three for six edges a node.
+    # Five calls, and three for six edges a node; more than these have been made at the sixteenth, which looks again.
     for _ in range(2):
-        assert [backend.should_run("is_tree", (graph,), {}) for _ in range(9)] == [every] * 8 + [True]
+        assert [backend.should_run("is_tree", (graph,), {}) for _ in range(16)] == [every] * 15 + [True]
         graph.add_edge(0, 15)
     # A conversion would not help here.
     monkeypatch.setitem(SIZES, "is_tree", ((500, NEVER), (500, NEVER), (500, NEVER), 1))
@@ -249,7 +249,8 @@ def test_a_small_graph_is_not_converted_for_later_calls(monkeypatch: pytest.Monk
 def test_searches_that_read_all_edges_pay_for_a_conversion_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "is_connected", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
     graph = nx.circulant_graph(70, [1, 2, 3])
-    for calls in (5, 2):
+    # The eighth and the fourth call are the first that look again after five and two.
+    for calls in (7, 3):
         answers = [backend.should_run("is_connected", (graph,), {}) for _ in range(calls + 1)]
         assert [answer is True for answer in answers] == [False] * calls + [True]
         graph.add_node("isolated")
@@ -276,6 +277,33 @@ def test_edges_are_not_counted_where_the_number_of_nodes_decides(monkeypatch: py
     assert counted
 
 
+def test_a_single_call_is_answered_without_counting_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+    count = hand_over._edges
+
+    def record(graph: nx.Graph) -> int:
+        counted.append(graph)
+        return count(graph)
+
+    monkeypatch.setattr(hand_over, "_edges", record)
+    graph = nx.circulant_graph(1_000, [1, 2, 3])
+    for limit, looks in ((13_001, 0), (13_000, 1)):
+        # With twice as many edges the graph's size would be 13,000.
+        monkeypatch.setitem(SIZES, "is_tree", ((NEVER, limit),) * 3 + (1,))
+        graph.__networkx_cache__.clear()
+        counted.clear()
+        reason = backend.should_run("is_tree", (graph,), {})
+        assert (reason, len(counted)) == (
+            f"the graph's size of {'about ' * (1 - looks)}7,000 is below {limit:,}",
+            looks,
+        )
+    # The second call looks at the graph.
+    monkeypatch.setitem(SIZES, "is_tree", ((NEVER, 13_001),) * 3 + (1,))
+    graph.__networkx_cache__.clear()
+    answers = [backend.should_run("is_tree", (graph,), {}) for _ in range(2)]
+    assert answers == [f"the graph's size of {about}7,000 is below 13,001" for about in ("about ", "")]
+
+
 def test_a_function_that_may_end_early_needs_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "is_bipartite", ((200, NEVER), (200, NEVER), (200, NEVER), 1))
     for n, answer in ((409, "the graph's size of 2,045 is below 2,048"), (410, True)):
@@ -287,8 +315,9 @@ def test_a_function_that_may_end_early_needs_a_larger_graph(monkeypatch: pytest.
 def test_many_calls_that_read_a_part_of_a_graph_pay_for_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "has_path", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
     graph = nx.path_graph(700)
-    answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(76)]
-    assert [answer is True for answer in answers] == [False] * 70 + [True] * 6
+    answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(128)]
+    # One call for ten nodes; the 128th is the first that looks again after that.
+    assert [answer is True for answer in answers] == [False] * 127 + [True]
     # Nobody keeps the conversion of this one.
     graph.__networkx_cache__ = None
     assert True not in {backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(100)}
@@ -308,6 +337,8 @@ def test_graphs_of_each_density_have_their_own_sizes(
     graph: nx.Graph, reason: str | bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SIZES, "is_tree", ((1, 2_000), (1, 4_000), (1, NEVER), 1))
+    # Estimates the size.
+    assert type(backend.should_run("is_tree", (graph,), {})) is type(reason)
     assert backend.should_run("is_tree", (graph,), {}) == reason
     assert backend.should_run("is_tree", (), {"backend_option": 1, "G": graph}) == reason
     nx.is_connected(graph, backend="gpu_pregel")
