@@ -51,7 +51,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_scan_reports_what_is_slower_and_why(report: Any) -> None:
     none = {"taken": 0, "left": 0}
-    counts = {"refused by 20 us": 1, "refused by 60 us": 0}
+    counts: dict[str, Any] = {"refused by 20 us": 1, "refused by 60 us": 0}
     counts |= {"first by 20 us": {"taken": 0, "left": 1}, "first by 60 us": none}
     assert report["counts"] == {"calls": 3, **counts, "converted by 20 us": none, "converted by 60 us": none}
     assert list(report["slower"]) == ["path"]

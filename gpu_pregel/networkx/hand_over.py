@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
-from types import FrameType
 from typing import Any
 
 from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
 from gpu_pregel.networkx.reach import ENDS_EARLY, SEARCHES
-from gpu_pregel.networkx.registry import FUNCTIONS
 from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
-_DISPATCHER = "networkx.utils.backends"
-"""The module of NetworkX that asks."""
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
 _NODES_A_CALL, _EDGES_A_CALL, _PATIENCE, _FEWEST = 10, 2, 5, 2
@@ -42,8 +38,6 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     # First what takes the least time to find out: an answer must not take longer than what NetworkX does meanwhile.
     if len(graph) < _SMALL and (reason := _too_small(measured, graph, is_converted=is_converted)) is not None:
         return reason
-    if _is_called_by_networkx():
-        return "it is called by a function that is left to NetworkX"
     if is_converted:
         return _too_small_or_few(name, measured, args, kwargs) or _too_early(measured, graph)
     counts = _notes(graph).setdefault("calls", {}).setdefault(measured, [0, 0])
@@ -70,26 +64,6 @@ def _too_small_or_few(name: str, measured: str, args: tuple[Any, ...], kwargs: d
     graph = args[0] if args else kwargs.get("G", kwargs.get("B"))
     reason = _too_small(measured, graph, is_converted=True)
     return reason or reads_few_nodes(name, args, kwargs, is_converted=True)
-
-
-def _is_called_by_networkx() -> bool:
-    """Return whether a function of NetworkX makes this call that this backend has, but has not been given.
-
-    As it is faster there, so are those that it calls, and asking for each would take longer than many of them.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    is_dispatched = False
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module == _DISPATCHER:
-            is_dispatched = True
-        elif is_dispatched:
-            if not isinstance(module, str) or not module.startswith("networkx.") or ".tests" in module:
-                return False
-            if frame.f_code.co_name in FUNCTIONS:
-                return True
-        frame = frame.f_back
-    return False
 
 
 def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:

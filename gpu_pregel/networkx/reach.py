@@ -185,7 +185,7 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
         return None
     for rows in _rows(name, graph, args, kwargs):
         found = _reached(rows, starts, few)
-        if len(found) < few and not (name in _FORESTS and _is_tree(graph, found)):
+        if found is not None and not (name in _FORESTS and _is_tree(graph, found)):
             return f"{described} reaches fewer than {few:,} of {len(graph):,} nodes{unconverted}"
     return None
 
@@ -223,20 +223,23 @@ def count_nodes(graph: Any, given: Any) -> float:
     return len(given) if isinstance(given, Sized) else float("inf")
 
 
-def _reached(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> set[Any]:
-    """Return the nodes that a search finds, at most ``limit`` and the starts."""
+def _reached(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> set[Any] | None:
+    """Return the nodes that a search finds, or None if there are ``limit`` of them."""
     found = set(starts)
     waiting = list(found)
     while waiting:
         node = waiting.pop()
         for row in rows:
-            for other in row[node]:
+            others = row[node]
+            if len(others) >= limit:
+                return None
+            for other in others:
                 if other not in found:
+                    if len(found) + 1 >= limit:
+                        return None
                     found.add(other)
-                    if len(found) >= limit:
-                        return found
                     waiting.append(other)
-    return found
+    return found if len(found) < limit else None
 
 
 def _is_tree(graph: Any, component: set[Any]) -> bool:

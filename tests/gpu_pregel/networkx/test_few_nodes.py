@@ -7,8 +7,8 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from networkx.utils.backends import _dispatchable
 
-import gpu_pregel.networkx.backend as backend_module
 from gpu_pregel.networkx import FUNCTIONS, few_nodes, hand_over
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
@@ -345,32 +345,54 @@ def test_graphs_of_each_density_have_their_own_sizes(
     assert backend.should_run("is_tree", (graph,), {}) is True
 
 
-def test_what_a_function_of_networkx_calls_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_function_of_networkx_calls_is_left_to_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
-    asked = []
-    hands_over = hand_over.hands_over
-
-    def record(name: str, *call: Any) -> str | None:
-        asked.append((name, reason := hands_over(name, *call)))
-        return reason
-
-    monkeypatch.setattr(backend_module, "hands_over", record)
+    nested = "because: it is called by a function that is left to NetworkX"
     monkeypatch.setitem(SIZES, "diameter", ((1_000, 1_000), (1_000, 1_000), (1_000, 1_000), 1))
     small = nx.path_graph(70)
-    assert nx.diameter(small) == 69
-    (first, _), *others = asked
-    assert first == "diameter"
-    assert {reason for _, reason in others} == {"it is called by a function that is left to NetworkX"}
+    with caplog.at_level("DEBUG", "networkx"):
+        assert nx.diameter(small) == 69
+        left = [record.getMessage() for record in caplog.records if "because: " in record.getMessage()]
+    assert left[0].startswith("Backend 'gpu_pregel' shouldn't run `diameter`")
+    assert left[1].startswith("Backend 'gpu_pregel' can't run `")
+    assert len(left) > 70
+    assert all(message.endswith(nested) for message in left[1:])
     # A function that this backend does not have is nothing to it; nor is a user's that has the name of one.
-    asked.clear()
+    caplog.clear()
     monkeypatch.setitem(SIZES, "edge_betweenness_centrality", ((1, 1), (1, 1), (1, 1), 1))
-    next(nx.community.girvan_newman(nx.cycle_graph(60)))
-    assert ("edge_betweenness_centrality", None) in asked
+    with caplog.at_level("DEBUG", "networkx"):
+        next(nx.community.girvan_newman(nx.cycle_graph(60)))
+    assert "Using backend 'gpu_pregel' for call to 'edge_betweenness_centrality'" in caplog.text
     monkeypatch.setitem(SIZES, "is_tree", ((1, 1), (1, 1), (1, 1), 1))
 
     def diameter(graph: nx.Graph) -> bool:
         return bool(nx.is_tree(graph))
 
-    asked.clear()
-    assert diameter(small)
-    assert asked[0] == ("is_tree", None)
+    caplog.clear()
+    with caplog.at_level("DEBUG", "networkx"):
+        assert diameter(small)
+    assert "Using backend 'gpu_pregel' for call to 'is_tree'" in caplog.text
+    assert nested not in caplog.text
+
+
+def test_what_a_function_of_networkx_calls_is_not_left_to_it_in_networkx_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+    name = "single_source_shortest_path_length"
+    compute = getattr(backend, name)
+
+    def record(graph: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
+        called.append(source)
+        return compute(graph, source, *args, **kwargs)
+
+    monkeypatch.setattr(backend, name, record)
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
+    monkeypatch.setattr(nx.config, "fallback_to_nx", True)
+    graph = nx.DiGraph([(0, 1)])
+    assert backend.can_run("bipartite_closeness_centrality", (graph, [0]), {}) == "G is directed"
+    for is_testing in (False, True):
+        assert not called
+        monkeypatch.setattr(_dispatchable, "_is_testing", is_testing)
+        assert nx.bipartite.closeness_centrality(graph, [0]) == {0: 1.0, 1: 0.0}
+    assert called == [0, 1]
