@@ -81,7 +81,8 @@ def _sizes(shapes: dict[str, list[Row]], known: Entry | None = None) -> str:
     measured = [rows for rows in shapes.values() if rows]
     limits: list[list[int]] = []
     for least, most in ((0, SPARSE), (SPARSE, DENSE), (DENSE, math.inf)):
-        of_kind = [rows for rows in measured if least <= rows[-1]["edges"] < most]
+        # A shape of which NetworkX refuses all but the smallest graphs tells nothing of its kind.
+        of_kind = [rows for rows in measured if least <= rows[-1]["edges"] < most and len(rows) >= _SURE]
         cached, first = (_largest(of_kind or measured, side) for side in ("cached", "first"))
         # A conversion takes time.
         limits.append([min(cached, first), first if first == NEVER else int(_MARGIN * first)])

@@ -164,6 +164,8 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
             return f"{limit} is {steps}"
     if name in _BETWEEN and _is_same(name, args, kwargs):
         return "both ends are the same node"
+    if name == "greedy_modularity_communities" and argument("best_n", 4, args, kwargs) == 1:
+        return "best_n is 1"
     graph = argument("G", 0, args, kwargs)
     if name in _SEARCHED:
         given = argument(*_SEARCHED[name], args, kwargs)

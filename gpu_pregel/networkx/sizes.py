@@ -146,7 +146,7 @@ SIZES: dict[str, Entry] = {
     "incidence_matrix": ((64, 384), (105, 325), (2_500, 3_750), 355_849),
     "inter_community_edges": ((16, 24), (16, 24), (2_500, 3_750), 74_925),
     "intra_community_edges": ((16, 192), (16, 381), (2_500, 3_750), 817_457),
-    "is_aperiodic": ((16, 24), (255, 1_534), (2_500, 3_750), 3_255_438),
+    "is_aperiodic": ((2_500, 3_750), (255, 1_534), (2_500, 3_750), 3_255_438),
     "is_arborescence": ((255, NEVER), (127, NEVER), (2_500, NEVER), 32_450_026),
     "is_attracting_component": ((31, 766), (16, 766), (2_500, 3_750), 1_333_037),
     "is_biconnected": ((NEVER, NEVER), (126, NEVER), (2_500, NEVER), 1_553_353),
