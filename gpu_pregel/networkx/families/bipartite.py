@@ -36,11 +36,7 @@ FUNCTIONS = (
         conditions=(simple(),),
         note="for simple graphs",
     ),
-    Function(
-        *("bipartite_closeness_centrality", "bipartite", "bipartite", "closeness_centrality"),
-        conditions=(undirected(),),
-        note="for undirected graphs",
-    ),
+    Function("bipartite_closeness_centrality", "bipartite", "bipartite", "closeness_centrality"),
     Function(
         *("latapy_clustering", "bipartite", "bipartite"), conditions=(undirected(),), note="for undirected graphs"
     ),

@@ -9,10 +9,10 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.algorithms.betweenness_centrality import betweenness_centrality
-from gpu_pregel.algorithms.closeness_centrality import closeness_centrality
 from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.algorithms.triangle_count import triangle_count
 from gpu_pregel.kernels.networkx.bipartite_cpu import color_sides, count_squares, match_sides, mean_overlaps
+from gpu_pregel.networkx.all_pairs import all_figures
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.groups import membership
 
@@ -108,12 +108,10 @@ def bipartite_closeness_centrality(G: BackendGraph, nodes: Iterable[Any], normal
     for node in top:
         if node not in numbers:
             raise nx.NodeNotFound(f"Source {node} is not in G")
-    labels = connected_components(G.engine(), device=G.device).to_numpy()
-    others = np.bincount(labels, minlength=total)[labels] - 1
-    scores = closeness_centrality(G.engine(), device=G.device, improved=False).to_numpy()
-    reached = scores > 0
-    distances = np.ones(total)
-    distances[reached] = np.rint(others[reached] / scores[reached])
+    figures = all_figures(G)
+    others, distances = figures.reached - 1, np.array(figures.distances, np.int64)
+    reached = distances > 0
+    distances[~reached] = 1
     result: dict[Any, float] = {}
     for side, same, other in ((top, len(top), len(bottom)), (bottom, len(bottom), len(top))):
         vertices = np.array([numbers[node] for node in side], np.int64)
