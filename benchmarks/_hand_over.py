@@ -1,7 +1,6 @@
 """From which size of a graph on each function of the backend for NetworkX is faster than NetworkX's own.
 
-Each function is measured on sparse graphs, on dense ones, and on others, of several shapes each. Of the shapes of a
-kind the one that speaks most for NetworkX counts.
+Each function is measured on sparse graphs, on dense ones, and on others, of several shapes each.
 """
 
 from __future__ import annotations
@@ -18,11 +17,10 @@ from typing import Any
 
 import networkx as nx
 
-import gpu_pregel.networkx.sizes
+from benchmarks._hand_over_sizes import SURE, Row, described, sizes_of
 from benchmarks._measure import machine, progress, version_of, write_json
 from gpu_pregel.networkx import FUNCTIONS, backend, hand_over
 from gpu_pregel.networkx.few_nodes import reads_few_nodes
-from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE, Entry
 from tests.gpu_pregel.networkx.cases import CASES
 from tests.gpu_pregel.networkx.comparison import Case, call
 
@@ -35,88 +33,25 @@ _TRIALS, _FEWEST = 25, 3
 _ENOUGH = 0.02
 _LONGEST = 2.0
 """Seconds of calls of NetworkX after which fewer trials are made, and after which no other."""
-_CLEARLY, _NOISE = 0.85, 1.1
-"""Up to this share of NetworkX's time the backend is faster at other shapes of graphs, too; where it never is by so
-much, a time that is longer by less than the second number is not slower."""
-_MARGIN = 1.5
-"""A graph that is not converted must be larger than the smallest for which that pays by this factor, as it may have
-another shape: NetworkX is slower by less than that with those between."""
-_SURE, _SMALLEST = 3, 256
-"""After so many sizes in a row with which the backend is faster, of which the last is no smaller than this, no larger
+_SMALLEST = 256
+"""After some sizes in a row with which the backend is faster, of which the last is no smaller than this, no larger
 graph is tried: the time of NetworkX with much larger ones is estimated by that."""
 _LONG = 0.1
 """Seconds of a call of NetworkX after which no larger graph is tried."""
 
 Make = Callable[[int], nx.Graph]
-Row = dict[str, float]
 
 
-def measure_sizes(output: Path | None, *, keep_larger: bool = False) -> int:
-    """Measure every function, write sizes.py, and a report of all times if ``output`` is given.
-
-    With ``keep_larger`` sizes of the table that are larger stay, as measured on another machine.
-    """
-    report: dict[str, Any] = {}
+def measure_sizes(output: Path | None) -> int:
+    """Measure every function, and write a report of all times, from which ``--sizes`` writes sizes.py."""
+    shapes: dict[str, dict[str, list[Row]]] = {}
     for name in sorted(FUNCTIONS):
         if found := _shapes_that_run(name):
-            report[name] = {make.__name__.strip("_"): _measure(name, case, make) for case, make in found}
-            progress(f"{name}: {_sizes(report[name])}")
-    _write({name: _sizes(shapes, SIZES.get(name) if keep_larger else None) for name, shapes in report.items()})
-    figures = {name: {shape: _summary(rows) for shape, rows in shapes.items()} for name, shapes in report.items()}
+            shapes[name] = {make.__name__.strip("_"): _measure(name, case, make) for case, make in found}
+            progress(f"{name}: {sizes_of(shapes[name])}")
     environment = machine() | {"networkx": version_of("networkx")}
-    columns = "size: microseconds of NetworkX, of the backend from the cache, and with the conversion"
-    write_json(output, {"benchmark": "networkx sizes", "machine": environment, "columns": columns, "figures": figures})
+    write_json(output, {"benchmark": "networkx sizes", "machine": environment} | described(shapes))
     return 0
-
-
-def _summary(rows: list[Row]) -> str:
-    """Return the times by size in one line; those of calls that are left to NetworkX are a dash."""
-    sides = ("networkx", "cached", "first")
-    times = ([f"{row[side] * 1e6:.0f}" if side in row else "-" for side in sides] for row in rows)
-    return "; ".join(f"{row['size']:.0f}: {' '.join(figures)}" for row, figures in zip(rows, times, strict=True))
-
-
-def _sizes(shapes: dict[str, list[Row]], known: Entry | None = None) -> str:
-    """Return the literal for sizes.py of what has been measured: rows by shape; or of what is known, if larger."""
-    measured = [rows for rows in shapes.values() if rows]
-    limits: list[list[int]] = []
-    for least, most in ((0, SPARSE), (SPARSE, DENSE), (DENSE, math.inf)):
-        # A shape of which NetworkX refuses all but the smallest graphs tells nothing of its kind.
-        of_kind = [rows for rows in measured if least <= rows[-1]["edges"] < most and len(rows) >= _SURE]
-        cached, first = (_largest(of_kind or measured, side) for side in ("cached", "first"))
-        # A conversion takes time.
-        limits.append([min(cached, first), first if first == NEVER else int(_MARGIN * first)])
-    # Time grows with the size at least.
-    second = min(rows[-1]["size"] / rows[-1]["networkx"] for rows in measured)
-    if known:
-        limits = [list(map(max, pair, other)) for pair, other in zip(limits, known[:3], strict=True)]
-        second = known[3]
-    pairs = ", ".join(f"({_literal(cached)}, {_literal(first)})" for cached, first in limits)
-    return f"({pairs}, {_literal(int(second))})"
-
-
-def _largest(shapes: list[list[Row]], side: str) -> int:
-    """Return the size from which on the backend is never slower with graphs of all these shapes."""
-    return max((_smallest(rows, side) for rows in shapes if any(side in row for row in rows)), default=NEVER)
-
-
-def _smallest(rows: list[Row], side: str) -> int:
-    """Return the size from which on the backend is always faster, or, if there is none, never slower."""
-    found = _smallest_within(rows, side, _CLEARLY)
-    return found if found != NEVER else _smallest_within(rows, side, _NOISE)
-
-
-def _smallest_within(rows: list[Row], side: str, share: float) -> int:
-    """Return the size from which on the backend always takes at most this share of NetworkX's time."""
-    found = int(rows[-1]["size"]) + 1 if "refused" in rows[-1] else NEVER
-    ours = math.inf
-    for row in reversed(rows):
-        # If a larger graph took less time, this one was disturbed.
-        ours = min(ours, row.get(side, ours))
-        if side in row and ours > share * row["networkx"]:
-            break
-        found = int(row["size"])
-    return found
 
 
 def _measure(name: str, case: Case, make: Make) -> list[Row]:
@@ -164,8 +99,8 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
         edges = sum(map(len, graph._adj.values()))
         row = {"size": float(len(graph) + edges), "edges": edges / len(graph)}
         rows.append(row | {side: sorted(seconds)[len(seconds) // 2] for side, seconds in trials.items() if seconds})
-        latest = rows[-_SURE:]
-        is_sure = len(latest) == _SURE and all(
+        latest = rows[-SURE:]
+        is_sure = len(latest) == SURE and all(
             max(one.get("first", 0.0), one.get("cached", 0.0)) < one["networkx"] for one in latest
         )
         if (is_sure and size >= _SMALLEST) or rows[-1]["networkx"] > _LONG:
@@ -317,15 +252,3 @@ def _complete_directed(size: int) -> nx.Graph:
 def _bipartite(size: int) -> nx.Graph:
     half = max(size // 18, 3)
     return nx.bipartite.gnmk_random_graph(half, half, size * 4 // 9, seed=1)
-
-
-def _write(sizes: dict[str, str]) -> None:
-    """Rewrite the table of the package."""
-    path = Path(gpu_pregel.networkx.sizes.__file__)
-    head, table = path.read_text().split("SIZES:")
-    lines = [f'    "{name}": {row},\n' for name, row in sizes.items()]
-    path.write_text(f"{head}SIZES:{table.split('{')[0]}{{\n{''.join(lines)}}}\n")
-
-
-def _literal(size: int) -> str:
-    return "NEVER" if size == NEVER else f"{size:_}"

@@ -2,7 +2,7 @@
 
 Each function is called with ``backend="networkx"`` and with ``backend="gpu_pregel"``: for the first time on a graph,
 which includes its conversion, and again, from the cache. Results are read to the end. ``--hand-over`` measures instead,
-for every function, from which size of a graph on the backend is faster, and writes gpu_pregel/networkx/sizes.py.
+for every function, graphs of growing sizes; from its reports ``--sizes`` writes gpu_pregel/networkx/sizes.py.
 ``--scan`` looks for calls that are slower with priorities set than NetworkX alone, on small graphs of other shapes.
 """
 
@@ -23,6 +23,7 @@ import gpu_pregel as gp
 from benchmarks._graphs import generate
 from benchmarks._hand_over import measure_sizes
 from benchmarks._hand_over_scan import scan
+from benchmarks._hand_over_sizes import write_sizes
 from benchmarks._measure import Summary, format_ratio, format_seconds, machine, progress, table, version_of, write_json
 
 HELP = "NetworkX beside the backend for NetworkX"
@@ -88,15 +89,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--functions", nargs="+", choices=_CALLS, default=list(_CALLS), help="functions (default: all)")
     parser.add_argument("--trials", type=int, default=15, help="calls of each side (default: 15)")
     parser.add_argument("--budget", type=float, default=3.0, help="seconds of calls of each side (default: 3)")
-    parser.add_argument("--hand-over", action="store_true", help="measure which graphs are handed over, instead")
-    parser.add_argument("--keep-larger", action="store_true", help="with --hand-over: keep larger sizes")
+    parser.add_argument("--hand-over", action="store_true", help="measure graphs of growing sizes, instead")
+    parser.add_argument("--sizes", nargs="+", type=Path, metavar="REPORT", help="write sizes.py from such measurements")
     parser.add_argument("--scan", action="store_true", help="look for calls that are slower with priorities")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table, write the report; return 1 if a figure misses what is asked."""
     if arguments.hand_over:
-        return measure_sizes(arguments.output, keep_larger=arguments.keep_larger)
+        return measure_sizes(arguments.output)
+    if arguments.sizes:
+        return write_sizes(arguments.sizes)
     if arguments.scan:
         return scan(arguments.output)
     report: dict[str, Any] = {}

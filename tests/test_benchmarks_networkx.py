@@ -1,4 +1,4 @@
-"""The scan for calls that are slower with priorities set, on a small graph. Nothing here tests speed."""
+"""The scan for calls that are slower with priorities set, and sizes from measured times. Nothing here tests speed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ if not (ROOT / "benchmarks" / "__main__.py").exists():
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
+import gpu_pregel.networkx.sizes  # noqa: E402
 from benchmarks import _hand_over_scan  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
+from benchmarks._hand_over_sizes import described, sizes_of  # noqa: E402
 from gpu_pregel.networkx import FUNCTIONS  # noqa: E402
 from gpu_pregel.networkx.backend import backend  # noqa: E402
-from gpu_pregel.networkx.sizes import SIZES  # noqa: E402
+from gpu_pregel.networkx.sizes import NEVER, SIZES  # noqa: E402
 
 
 @pytest.fixture
@@ -75,3 +77,75 @@ def test_a_backend_that_refuses_at_once_is_asked_nothing(monkeypatch: pytest.Mon
 
 def test_scan_leaves_no_priorities(report: Any) -> None:
     assert nx.config.backend_priority.algos == nx.config.backend_priority.generators == []
+
+
+def _measured(edges: float, *rows: tuple[int, float, float | None, float | None], refused: bool = False) -> Any:
+    """Return rows of sizes, and microseconds of NetworkX, of a converted graph, and with the conversion."""
+    sides = ("networkx", "cached", "first")
+    found = [
+        {"size": float(size), "edges": edges}
+        | {side: us / 1e6 for side, us in zip(sides, times, strict=True) if us is not None}
+        for size, *times in rows
+    ]
+    if refused:
+        found[-1]["refused"] = 1.0
+    return found
+
+
+_FASTER = _measured(8.0, (16, 10, 20, 30), (32, 20, 20, 30), (64, 40, 20, 30), (128, 80, 20, 30))
+_NEARLY = _measured(2.0, (16, 10, 12, 30), (32, 20, 21, 40), (64, 40, 39, 50))
+_DISTURBED = _measured(8.0, (16, 10, 90, None), (32, 20, 10, None), (64, 40, 20, None))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "sparse", "others"),
+    [
+        # From 64 on by half and by three quarters; without a conversion the graph must be larger by half.
+        ({"undirected": _FASTER}, (64, 96), (64, 96)),
+        # Never clearly faster, but no slower than 1.1 from 32 on; with the conversion always slower.
+        ({"tree": _NEARLY}, (32, NEVER), (32, NEVER)),
+        # Each kind has its own shapes, of which the slowest counts.
+        ({"undirected": _FASTER, "tree": _NEARLY}, (32, NEVER), (64, 96)),
+        ({"undirected": _FASTER, "grid": _DISTURBED}, (64, 96), (64, 96)),
+        # What a larger graph takes, a smaller one takes at most.
+        ({"grid": _DISTURBED}, (32, NEVER), (32, NEVER)),
+        # A shape that NetworkX refuses from the third size on tells of no other.
+        (
+            {"undirected": _FASTER, "tree": _measured(2.0, (16, 10, 1, 1), (32, 20, 1, 1), refused=True)},
+            (64, 96),
+            (64, 96),
+        ),
+        (
+            {"undirected": _measured(8.0, (16, 10, 9, 30), (32, 20, 19, 30), (48, 30, 29, 31), refused=True)},
+            (49, 73),
+            (49, 73),
+        ),
+    ],
+)
+def test_the_size_from_which_on_the_backend_is_faster(
+    shapes: Any, sparse: tuple[int, int], others: tuple[int, int]
+) -> None:
+    entry = sizes_of(shapes)
+    assert entry[:2] == (sparse, others)
+
+
+def test_sizes_are_written_from_the_reports_of_all_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "sizes.py"
+    module.write_text(Path(gpu_pregel.networkx.sizes.__file__).read_text())
+    monkeypatch.setattr(gpu_pregel.networkx.sizes, "__file__", str(module))
+    reports = {
+        "one": {"is_tree": {"undirected": _FASTER, "empty": []}, "pagerank": {"tree": _NEARLY}},
+        "other": {"is_tree": {"tree": _NEARLY, "grid": _DISTURBED}},
+    }
+    paths = []
+    for name, shapes in reports.items():
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(json.dumps(described(shapes)))
+    assert main(["networkx", "--sizes", *map(str, paths)]) == 0
+    namespace: dict[str, Any] = {}
+    exec(module.read_text(), namespace)
+    # NetworkX takes a second for 1,600,000 nodes and edges.
+    assert namespace["SIZES"] == {
+        "is_tree": ((64, NEVER), (64, NEVER), (64, NEVER), 1_600_000),
+        "pagerank": ((32, NEVER), (32, NEVER), (32, NEVER), 1_600_000),
+    }
