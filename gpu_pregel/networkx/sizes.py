@@ -1,7 +1,7 @@
 """From which size of a graph on the backend is faster than NetworkX, as measured on two machines.
 
-``python -m benchmarks networkx --sizes`` writes the table: the larger size counts, and that of a graph that has not been
-converted has a margin.
+``python -m benchmarks networkx --sizes`` writes the table: the larger size counts, and that of a graph that has not
+been converted has a margin.
 
 For each function there are three pairs: of sparse graphs, of others, and of dense ones. A pair is the number of nodes
 and stored edges of a graph that has been converted, and of one that has not. The last number is the size of a graph for

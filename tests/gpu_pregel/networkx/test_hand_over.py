@@ -186,20 +186,19 @@ def test_what_a_function_of_networkx_calls_is_left_to_it(
 
 def test_what_a_function_of_networkx_calls_is_not_left_to_it_in_networkx_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     called = []
-    name = "single_source_shortest_path_length"
-    compute = getattr(backend, name)
+    is_bipartite = vars(backend)["is_bipartite"]
 
-    def record(graph: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
-        called.append(source)
-        return compute(graph, source, *args, **kwargs)
+    def record(graph: Any) -> Any:
+        called.append(graph)
+        return is_bipartite(graph)
 
-    monkeypatch.setattr(backend, name, record)
+    monkeypatch.setattr(backend, "is_bipartite", record)
     monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
     monkeypatch.setattr(nx.config, "fallback_to_nx", True)
-    graph = nx.DiGraph([(0, 1)])
-    assert backend.can_run("bipartite_closeness_centrality", (graph, [0]), {}) == "G is directed"
+    graph = nx.DiGraph([(0, 1), (2, 1)])
+    assert backend.can_run("latapy_clustering", (graph,), {}) == "G is directed"
     for is_testing in (False, True):
         assert not called
         monkeypatch.setattr(_dispatchable, "_is_testing", is_testing)
-        assert nx.bipartite.closeness_centrality(graph, [0]) == {0: 1.0, 1: 0.0}
-    assert called == [0, 1]
+        assert nx.bipartite.latapy_clustering(graph, [0, 1, 2]) == {0: 0.0, 1: 0.0, 2: 0.0}
+    assert called
