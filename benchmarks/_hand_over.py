@@ -70,7 +70,7 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
         graph = given[0][0]
         graph.__networkx_cache__.clear()
         function = FUNCTIONS[name].original()
-        is_left = reads_few_nodes(name, *given, is_converted=False) is not None
+        is_left = reads_few_nodes(graph, name, *given, is_converted=False) is not None
         try:
             _seconds(function, given, "gpu_pregel")
         except Exception:
@@ -80,7 +80,7 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
             if rows:
                 rows[-1]["refused"] = 1.0
             return rows
-        is_left_if_converted = reads_few_nodes(name, *given, is_converted=True) is not None
+        is_left_if_converted = reads_few_nodes(graph, name, *given, is_converted=True) is not None
         trials: dict[str, list[float]] = {"networkx": [], "cached": [], "first": []}
         # Otherwise a collection now and then visits all graphs.
         gc.freeze()

@@ -6,17 +6,17 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from types import FrameType, GeneratorType
+from types import GeneratorType
 from typing import Any, NamedTuple
 
-from gpu_pregel.networkx.function import Condition
+from gpu_pregel.networkx.function import Condition, Function
 from gpu_pregel.networkx.hand_over import hands_over
 from gpu_pregel.networkx.registry import FUNCTIONS
 
 _GRAPHS = ("G", "B")
 """What NetworkX calls the graph that is a function's first parameter; generators have none."""
-_DISPATCHER, _FOR_TESTS = "networkx.utils.backends", "_convert_and_call_for_tests"
-"""The module of NetworkX that asks, and its function for NetworkX's own tests, which send all calls to a backend."""
+_DISPATCHES = "_call_if_any_backends_installed"
+"""The method of NetworkX that decides on a call; in NetworkX's own tests, another one sends all calls to a backend."""
 
 
 class Backend:
@@ -52,8 +52,6 @@ class Backend:
             # NetworkX converts its own graphs only, and passes any other object as it is.
             if not hasattr(graph, "__networkx_cache__"):
                 return "the first argument is no graph of NetworkX"
-            if hasattr(graph, "_adj") and _is_called_by_networkx():
-                return "it is called by a function that is left to NetworkX"
         if not parameters.conditions:
             return True
         try:
@@ -67,7 +65,11 @@ class Backend:
 
     @staticmethod
     def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-        """Return True, or why NetworkX is expected to be faster."""
+        """Return True, or why NetworkX is expected to be faster, or to say what is wrong."""
+        if _is_called_by_networkx():
+            return "it is called by a function that is left to NetworkX"
+        if kwargs and not kwargs.keys() <= _parameters(name).names:
+            return "there are other arguments"
         return hands_over(name, args, kwargs) or True
 
 
@@ -81,7 +83,7 @@ def _load_when_called(name: str) -> Callable[..., Any]:
         except NotImplementedError:
             raise
         except Exception as error:
-            if not inspect.isgeneratorfunction(function.original().orig_func):
+            if not inspect.isgeneratorfunction(function.original().orig_func) or not _fits(function, args, kwargs):
                 raise
             # So does a generator of NetworkX.
             return _failing(error)
@@ -89,6 +91,15 @@ def _load_when_called(name: str) -> Callable[..., Any]:
         return _begun(result) if isinstance(result, GeneratorType) else _each(result) if type(result) is zip else result
 
     return call
+
+
+def _fits(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a function has the parameters for these arguments."""
+    try:
+        inspect.signature(function.implementation()).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def _each(items: Iterator[Any]) -> Iterator[Any]:
@@ -120,26 +131,29 @@ def _failing(error: Exception) -> Iterator[Any]:
 
 
 def _is_called_by_networkx() -> bool:
-    """Return whether a function of NetworkX makes the call in question that this backend has, but has not been given.
+    """Return whether a function of NetworkX makes this call that this backend has, but that was left to NetworkX.
 
-    As it is faster there, so are those that it calls. It is asked before anything else, as some call others for each
-    node, and answered from the frames of the call, in half a microsecond.
+    What it calls is left to NetworkX, too. That is asked before anything else, as some call others for each node, and
+    answered from the frames of the call, in half a microsecond.
     """
-    asking = sys._getframe(2)
-    if asking.f_globals.get("__name__") != _DISPATCHER or asking.f_back is None:
+    dispatching = sys._getframe(2).f_back
+    if dispatching is None or dispatching.f_code.co_name != _DISPATCHES:
         return False
-    if asking.f_back.f_code.co_name == _FOR_TESTS:
-        return False
-    frame: FrameType | None = asking.f_back
+    codes, frame = _codes(), dispatching.f_back
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module != _DISPATCHER:
-            if not isinstance(module, str) or not module.startswith("networkx.") or ".tests" in module:
-                return False
-            if frame.f_code.co_name in FUNCTIONS:
-                return True
+        if id(frame.f_code) in codes:
+            return True
+        module = frame.f_globals.get("__name__")
+        if not isinstance(module, str) or not module.startswith("networkx."):
+            return False
         frame = frame.f_back
     return False
+
+
+@cache
+def _codes() -> frozenset[int]:
+    """Return what identifies the code of each of NetworkX's functions that this backend has."""
+    return frozenset(id(inspect.unwrap(function.original().orig_func).__code__) for function in FUNCTIONS.values())
 
 
 class _Parameters(NamedTuple):
@@ -149,6 +163,8 @@ class _Parameters(NamedTuple):
     """The name of the graph that is the first one; "" if it is none."""
     positional: tuple[str, ...]
     """Those that may be given by position."""
+    required: int
+    """How many of these have no default."""
     defaults: dict[str, Any]
     names: frozenset[str]
     conditions: tuple[Condition, ...]
@@ -162,17 +178,16 @@ def _bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
     TypeError
         The function does not have these parameters.
     """
-    _, positional, defaults, names, _ = _parameters(name)
-    values = defaults.copy()
+    parameters = _parameters(name)
+    positional, count = parameters.positional, len(args)
+    values = parameters.defaults.copy()
     values.update(zip(positional, args, strict=False))
-    if kwargs:
+    if count <= len(positional):
+        if not kwargs and count >= parameters.required:
+            return values
         values.update(kwargs)
-    if (
-        values.keys() == names
-        and len(args) <= len(positional)
-        and (not kwargs or kwargs.keys().isdisjoint(positional[: len(args)]))
-    ):
-        return values
+        if values.keys() == parameters.names and kwargs.keys().isdisjoint(positional[:count]):
+            return values
     bound = _signature(name).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.arguments
@@ -184,9 +199,11 @@ def _parameters(name: str) -> _Parameters:
     first = next(iter(found)).name
     # NetworkX takes these two for itself.
     named = [one for one in found if one.name not in ("backend", "backend_kwargs")]
+    positional = [one for one in named if one.kind is one.POSITIONAL_OR_KEYWORD]
     return _Parameters(
         graph=first if first in _GRAPHS else "",
-        positional=tuple(one.name for one in named if one.kind is one.POSITIONAL_OR_KEYWORD),
+        positional=tuple(one.name for one in positional),
+        required=sum(one.default is one.empty for one in positional),
         defaults={one.name: one.default for one in named if one.default is not one.empty},
         names=frozenset(one.name for one in named),
         conditions=FUNCTIONS[name].conditions,

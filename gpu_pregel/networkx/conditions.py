@@ -8,6 +8,9 @@ from typing import Any
 
 from gpu_pregel.networkx.function import Condition
 
+_EXACT = 1 << 53
+"""Integers up to this size are exact as floats."""
+
 
 def attribute_names(*arguments: str) -> Condition:
     """Require that each of these arguments is the name of an attribute, or None.
@@ -35,6 +38,23 @@ def numbers(*arguments: str) -> Condition:
             if value is not None and (not isinstance(value, Real) or value != value):
                 return f"{name} is not a number"
         return None
+
+    return reason
+
+
+def float_or_none(argument: str) -> Condition:
+    """Require that an argument is None, a float that is not NaN, or an integer that is equal to one.
+
+    NetworkX compares others as they are: fractions, and float32 in its own precision.
+    """
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        value = values[argument]
+        if value is None or (isinstance(value, float) and value == value):
+            return None
+        if isinstance(value, Integral) and abs(int(value)) <= _EXACT:
+            return None
+        return f"{argument} is neither a float nor an integer up to 2^53"
 
     return reason
 

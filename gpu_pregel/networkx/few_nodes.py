@@ -64,14 +64,13 @@ def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     return f"single_source_{'dijkstra' if is_dijkstra else 'bellman_ford'}_path{length}"
 
 
-def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
+def reads_few_nodes(
+    graph: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool
+) -> str | None:
     """Return why NetworkX is expected to be faster at this call, as it reads a few rows, or None."""
-    graph = argument("G", 0, args, kwargs)
-    if not hasattr(graph, "_adj"):
-        return None
     if (measured := measured_as(name, args, kwargs)).startswith("bidirectional"):
         name = measured
-    if (reason := reads_a_part(name, args, kwargs, is_converted=is_converted)) is not None:
+    if (reason := reads_a_part(graph, name, args, kwargs, is_converted=is_converted)) is not None:
         return reason
     if name not in _CHOSEN:
         return None
@@ -82,4 +81,8 @@ def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *,
     count = count_nodes(graph, chosen)
     least = _FEW_PAIRS if nodes == "ebunch" else _FEW_NODES
     few = max(least, len(graph) // (share if is_converted else min(share, _CONVERTS)))
-    return f"{nodes} has {count:,} of {len(graph):,} nodes" if count <= few else None
+    if count > few:
+        return None
+    return (
+        f"ebunch has {count:,} of all pairs" if nodes == "ebunch" else f"{nodes} has {count:,} of {len(graph):,} nodes"
+    )

@@ -39,7 +39,7 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     if len(graph) < _SMALL and (reason := _too_small(measured, graph, is_converted=is_converted)) is not None:
         return reason
     if is_converted:
-        return _too_small_or_few(name, measured, args, kwargs) or _too_early(measured, graph)
+        return _too_small_or_few(graph, name, measured, args, kwargs) or _too_early(measured, graph)
     counts = _notes(graph).setdefault("calls", {}).setdefault(measured, [0, 0])
     counts[0] += 1
     asked, looked = counts
@@ -49,21 +49,22 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
         if reason is not None:
             return reason
     counts[1] = asked
-    reads_few = reads_few_nodes(name, args, kwargs, is_converted=False)
+    reads_few = reads_few_nodes(graph, name, args, kwargs, is_converted=False)
     reason = reads_few or _too_small(measured, graph, is_converted=False)
     if reason is not None:
         if not _pay(graph, (asked - looked) / _calls_that_pay(measured, graph, reads_few=reads_few is not None)):
             return reason
         # A conversion is of no use where NetworkX would be faster with one, too.
-        reason = _too_small_or_few(name, measured, args, kwargs)
+        reason = _too_small_or_few(graph, name, measured, args, kwargs)
     return reason or _too_early(measured, graph)
 
 
-def _too_small_or_few(name: str, measured: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+def _too_small_or_few(
+    graph: Any, name: str, measured: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str | None:
     """Return why NetworkX is expected to be faster with a conversion, too, or None."""
-    graph = args[0] if args else kwargs.get("G", kwargs.get("B"))
     reason = _too_small(measured, graph, is_converted=True)
-    return reason or reads_few_nodes(name, args, kwargs, is_converted=True)
+    return reason or reads_few_nodes(graph, name, args, kwargs, is_converted=True)
 
 
 def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:
@@ -131,7 +132,7 @@ def _too_early(name: str, graph: Any) -> str | None:
 def conversion_of(graph: Any) -> Any:
     """Return a conversion that NetworkX keeps with a graph, or None."""
     cache = getattr(graph, "__networkx_cache__", None)
-    if not cache or "backends" not in cache or not (kept := cache["backends"].get("gpu_pregel")):
+    if not cache or not (kept := cache.get("backends", {}).get("gpu_pregel")):
         return None
     # Beside them NetworkX keeps which conversions failed.
     return next((one for one in list(kept.values()) if hasattr(one, "topology")), None)

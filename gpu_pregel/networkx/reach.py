@@ -5,10 +5,12 @@ This imports neither NumPy nor NetworkX.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sized
+from collections.abc import Hashable, Iterable, Mapping, Set
 from itertools import islice
 from typing import Any
 
+_COLLECTIONS = (list, tuple, range, str, Set, Mapping)
+"""Those that can be read more than once."""
 _SHARE, _FEW = 8, 64
 """A search that reaches less than one node of so many, or of a converted graph few nodes, is left to NetworkX."""
 
@@ -148,7 +150,9 @@ def argument(name: str, position: int, args: tuple[Any, ...], kwargs: dict[str, 
     return args[position] if len(args) > position else kwargs.get(name)
 
 
-def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool) -> str | None:
+def reads_a_part(
+    graph: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool
+) -> str | None:
     """Return why a call reads a small part of its graph, or None.
 
     To find out, a search goes as far as a small share of the nodes, as NetworkX's search would do, too.
@@ -162,11 +166,10 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
             return f"{limit} is given{unconverted}"
         if limit != "target" and isinstance(steps, int) and steps <= 1 and "dijkstra" not in name:
             return f"{limit} is {steps}"
-    if name in _BETWEEN and _is_same(name, args, kwargs):
+    if name in _BETWEEN and _is_same(graph, name, args, kwargs):
         return "both ends are the same node"
-    if name == "greedy_modularity_communities" and argument("best_n", 4, args, kwargs) == 1:
+    if name == "greedy_modularity_communities" and repr(argument("best_n", 4, args, kwargs)) == "1":
         return "best_n is 1"
-    graph = argument("G", 0, args, kwargs)
     if name in _SEARCHED:
         given = argument(*_SEARCHED[name], args, kwargs)
         count = given if name in _SAMPLED and isinstance(given, int) else count_nodes(graph, given)
@@ -192,11 +195,12 @@ def reads_a_part(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is
     return None
 
 
-def _is_same(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _is_same(graph: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether both ends of a path are given, and are the same node."""
     names = ("u", "v") if name == "efficiency" else ("source", "target")
     first, last = (argument(end, i, args, kwargs) for i, end in enumerate(names, 1))
-    return first is not None and (first is last or bool(first == last))
+    # What is no node, such as an array, may not be comparable.
+    return first in graph and last in graph and bool(first == last)
 
 
 def _rows(name: str, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Mapping[Any, Any], ...]]:
@@ -215,14 +219,14 @@ def _nodes(graph: Any, given: Any, *, is_several: bool) -> list[Any]:
     """Return a node, or those of a collection; none if the search fails, is from all, or would use up an iterator."""
     if given in graph:
         return [given]
-    return [one for one in given if one in graph] if is_several and isinstance(given, Collection) else []
+    return [one for one in given if one in graph] if is_several and isinstance(given, _COLLECTIONS) else []
 
 
 def count_nodes(graph: Any, given: Any) -> float:
     """Return how many nodes or pairs are given; infinity if all are, or if counting would use up an iterator."""
     if isinstance(given, Hashable) and given in graph:
         return 1
-    return len(given) if isinstance(given, Sized) else float("inf")
+    return len(given) if isinstance(given, _COLLECTIONS) else float("inf")
 
 
 def _reached(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> set[Any] | None:

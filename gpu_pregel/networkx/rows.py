@@ -82,9 +82,10 @@ def _read_weighted_rows(graph: BackendGraph, weight: Any, reverse: bool, mixed: 
     column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight, mixed=mixed)
     assert column is not None
     integers = column.dtype.kind == "i"
-    if integers and len(column) and max(int(column.max()), -int(column.min())) * topology.n >= _EXACT:
-        raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
     weights, floats = column.astype(np.float64), None if weight is None else graph.edge_floats(weight)
+    whole = column if integers else np.empty(0) if floats is None else column[~floats]
+    if len(whole) and max(int(whole.max()), -int(whole.min())) * topology.n >= _EXACT:
+        raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
     edges = topology.indptr, topology.neighbors
     if reverse and graph.is_directed():
         edges = topology.predecessors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, numbers, simple, sortable_nodes
+from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, float_or_none, simple, sortable_nodes
 from gpu_pregel.networkx.function import Function
 
 _BY_NAME = (attribute_names("weight"),)
@@ -19,7 +19,7 @@ FUNCTIONS = (
         "newman_betweenness_centrality",
         "betweenness",
         public="load_centrality",
-        conditions=(*_BY_NAME, numbers("cutoff"), sortable_nodes()),
+        conditions=(*_BY_NAME, float_or_none("cutoff"), sortable_nodes()),
         note=_POSITIVE,
     ),
 )

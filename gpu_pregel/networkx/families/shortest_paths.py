@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import numbers
+from gpu_pregel.networkx.conditions import float_or_none
 from gpu_pregel.networkx.function import Function
 
 _WITH_CUTOFF = (
@@ -17,5 +17,5 @@ _WITH_CUTOFF = (
 
 FUNCTIONS = (
     Function("bidirectional_shortest_path", "shortest_paths"),
-    *(Function(name, "shortest_paths", conditions=(numbers("cutoff"),)) for name in _WITH_CUTOFF),
+    *(Function(name, "shortest_paths", conditions=(float_or_none("cutoff"),)) for name in _WITH_CUTOFF),
 )

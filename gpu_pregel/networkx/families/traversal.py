@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import numbers, one_of, simple, unset
+from gpu_pregel.networkx.conditions import float_or_none, one_of, simple, unset
 from gpu_pregel.networkx.function import Function
 
-_LIMITED = (unset("sort_neighbors"), numbers("depth_limit"))
+_LIMITED = (unset("sort_neighbors"), float_or_none("depth_limit"))
 _ALONG_EDGES = (simple(), one_of("orientation", None, "original"))
 _ALONG_NOTE = "for simple graphs, along the direction of edges"
 _NOTE = "without sort_neighbors"
@@ -21,7 +21,7 @@ FUNCTIONS = (
     Function(
         "generic_bfs_edges",
         "traversal",
-        conditions=(unset("neighbors"), numbers("depth_limit")),
+        conditions=(unset("neighbors"), float_or_none("depth_limit")),
         note="without neighbors",
     ),
     Function("edge_bfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import attribute_names, numbers
+from gpu_pregel.networkx.conditions import attribute_names, float_or_none
 from gpu_pregel.networkx.function import Function
 
 _NOTE = "with weights by name only"
@@ -23,7 +23,7 @@ _WITH_CUTOFF = (
 FUNCTIONS = (
     *(Function(name, "weighted_paths", conditions=(attribute_names("weight"),), note=_NOTE) for name in _PAIRS),
     *(
-        Function(name, "weighted_paths", conditions=(attribute_names("weight"), numbers("cutoff")), note=_NOTE)
+        Function(name, "weighted_paths", conditions=(attribute_names("weight"), float_or_none("cutoff")), note=_NOTE)
         for name in _WITH_CUTOFF
     ),
 )

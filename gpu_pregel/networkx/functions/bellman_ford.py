@@ -17,7 +17,7 @@ from gpu_pregel.networkx.rows import WeightedRows, bucket_count, weighted_rows
 
 def _search(G: BackendGraph, source: Any, weight: Any) -> BellmanFord:
     """Search from a node; raise an error if there is a negative cycle."""
-    if source not in G:
+    if source not in G.topology.numbers:
         raise nx.NodeNotFound(f"Source {source} not in G")
     search = BellmanFord(weighted_rows(G, weight))
     search.run([G.topology.numbers[source]])
@@ -157,7 +157,7 @@ def negative_edge_cycle(G: BackendGraph, weight: Any = "weight", heuristic: bool
 
 def find_negative_cycle(G: BackendGraph, source: Any, weight: Any = "weight") -> list[Any]:
     """Return the nodes of a negative cycle that can be reached from a node, the first one twice."""
-    if source not in G:
+    if source not in G.topology.numbers:
         raise nx.NodeNotFound(f"Source {source} not in G")
     search = BellmanFord(weighted_rows(G, weight))
     search.run([G.topology.numbers[source]])

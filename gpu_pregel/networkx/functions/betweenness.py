@@ -134,7 +134,7 @@ def newman_betweenness_centrality(
         scores *= 1.0 / ((n - 1) * (n - 2))
     if v is None:
         return G.by_node(scores)
-    return float(scores[G.topology.numbers[v]]) if v in G else 0.0
+    return float(scores[G.topology.numbers[v]]) if v in G.topology.numbers else 0.0
 
 
 def _sample(G: BackendGraph, k: Any, seed: Any) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_pregel.networkx.degrees import degree_values
 from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.nodes import chosen_vertices
 from gpu_pregel.networkx.rows import edges_of_rows
 
 Array = np.ndarray[Any, Any]
@@ -80,8 +81,11 @@ def degree_assortativity_coefficient(
 ) -> float:
     """Return the correlation of the degrees of both ends, from the matrix of shares."""
     chosen = list(G) if nodes is None else nodes
+    if nodes is not None and nodes in G:
+        # The degree of one node is a number, which NetworkX tries to iterate over.
+        raise TypeError("'int' object is not iterable")
     kinds = [kind for kind in ("in", "out") if kind in (x, y)] if G.is_directed() else ["in+out"]
-    rows = np.fromiter((G.topology.numbers[u] for u in chosen if u in G), np.int64)
+    rows = chosen_vertices(G, chosen)
     found: set[Any] = set()
     for kind in kinds:
         values = degree_values(G, kind, weight)

@@ -43,7 +43,7 @@ def test_all_of_these_are_functions_of_ours() -> None:
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     is_converted = conversion_of(args[0]) is not None
-    return few_nodes.reads_few_nodes(name, args, kwargs, is_converted=is_converted)
+    return few_nodes.reads_few_nodes(args[0], name, args, kwargs, is_converted=is_converted)
 
 
 _UNCONVERTED = "the graph is not converted"
@@ -62,7 +62,7 @@ def large() -> nx.Graph:
         ("triangles", (5,), {}, "nodes has 1 of 60,000 nodes"),
         ("triangles", (), {}, None),
         ("edge_boundary", (iter([1]),), {}, None),
-        ("adamic_adar_index", (), {"ebunch": [(0, 2)]}, "ebunch has 1 of 60,000 nodes"),
+        ("adamic_adar_index", (), {"ebunch": [(0, 2)]}, "ebunch has 1 of all pairs"),
         ("reciprocity", (), {"nodes": "absent"}, "nodes has 6 of 60,000 nodes"),
         ("single_source_shortest_path_length", (0, 1), {}, f"cutoff is given, and {_UNCONVERTED}"),
         ("bfs_edges", (0,), {"depth_limit": 100}, f"depth_limit is given, and {_UNCONVERTED}"),
@@ -78,7 +78,7 @@ def large() -> nx.Graph:
         ("closeness_centrality", (50_000,), {}, f"u asks for 1 searches, and {_UNCONVERTED}"),
         ("eccentricity", (), {"v": [1, 2, 3, 4]}, None),
         ("effective_size", (list(range(8)),), {}, "nodes has 8 of 60,000 nodes"),
-        ("jaccard_coefficient", ([(0, i) for i in range(24)],), {}, "ebunch has 24 of 60,000 nodes"),
+        ("jaccard_coefficient", ([(0, i) for i in range(24)],), {}, "ebunch has 24 of all pairs"),
     ],
 )
 def test_a_call_for_few_nodes_is_handed_over(

@@ -55,8 +55,11 @@ def test_results_computed_on_a_device_are_the_same(names: str, device: str, monk
     monkeypatch.setenv("GPU_PREGEL_DEVICE", device)
     for name in names.split():
         case = CASES[name][0]
-        for graph_name in {"cycle", "directed cycle"}.intersection(case.graphs or GRAPHS):
-            _compare(FUNCTIONS[name].original(), name, case, graph_name)
+        graph_names = [
+            graph for graph in ("cycle", "directed cycle", "path", "complete") if graph in (case.graphs or GRAPHS)
+        ]
+        ends = [_compare(FUNCTIONS[name].original(), name, case, graph) for graph in graph_names]
+        assert "computed" in ends, name
 
 
 def _compare(function: Any, name: str, case: Case, graph_name: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import networkx as nx
 import pytest
 from networkx.utils.backends import _dispatchable
 
-from gpu_pregel.networkx import hand_over
+from gpu_pregel.networkx import FUNCTIONS, hand_over
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.sizes import NEVER, SIZES
 
@@ -147,7 +148,7 @@ def test_graphs_of_each_density_have_their_own_sizes(
     # Estimates the size.
     assert type(backend.should_run("is_tree", (graph,), {})) is type(reason)
     assert backend.should_run("is_tree", (graph,), {}) == reason
-    assert backend.should_run("is_tree", (), {"backend_option": 1, "G": graph}) == reason
+    assert backend.should_run("is_tree", (), {"G": graph}) == reason
     nx.is_connected(graph, backend="gpu_pregel")
     assert backend.should_run("is_tree", (graph,), {}) is True
 
@@ -163,7 +164,7 @@ def test_what_a_function_of_networkx_calls_is_left_to_it(
         assert nx.diameter(small) == 69
         left = [record.getMessage() for record in caplog.records if "because: " in record.getMessage()]
     assert left[0].startswith("Backend 'gpu_pregel' shouldn't run `diameter`")
-    assert left[1].startswith("Backend 'gpu_pregel' can't run `")
+    assert left[1].startswith("Backend 'gpu_pregel' shouldn't run `")
     assert len(left) > 70
     assert all(message.endswith(nested) for message in left[1:])
     # A function that this backend does not have is nothing to it; nor is a user's that has the name of one.
@@ -202,3 +203,25 @@ def test_what_a_function_of_networkx_calls_is_not_left_to_it_in_networkx_tests(m
         monkeypatch.setattr(_dispatchable, "_is_testing", is_testing)
         assert nx.bipartite.latapy_clustering(graph, [0, 1, 2]) == {0: 0.0, 1: 0.0, 2: 0.0}
     assert called
+
+
+@pytest.mark.filterwarnings("ignore:Note. conversions")
+def test_a_callback_that_is_not_written_in_python_may_ask_for_the_backend() -> None:
+    graph = nx.gnm_random_graph(300, 900, seed=1)
+    hops = partial(nx.shortest_path_length, graph, 0, backend="gpu_pregel")
+    expected = nx.node_boundary(graph, [hops(node) for node in (1, 2, 3)])
+    # NetworkX's function calls it without a frame of Python between them.
+    assert nx.node_boundary(graph, map(hops, [1, 2, 3])) == expected
+
+
+@pytest.mark.filterwarnings("ignore:Note. conversions")
+def test_what_shares_the_name_of_a_function_is_not_one(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
+    graph = nx.cycle_graph(3_000)
+    nx.is_connected(graph, backend="gpu_pregel")
+    assert "approximate_diameter" not in FUNCTIONS
+    with caplog.at_level("DEBUG", "networkx"):
+        assert nx.approximation.diameter(graph) == 1_500
+    assert "it is called by a function" not in caplog.text

@@ -32,6 +32,13 @@ def _uneven(largest: float = 1e300) -> nx.Graph:
     return graph
 
 
+def _with_half(largest: int) -> nx.DiGraph:
+    """Return a path of integers, and an edge that is none."""
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, largest), (1, 2, 1), (3, 4, 0.5)])
+    return graph
+
+
 def _infinite(is_cycle: bool = False) -> nx.DiGraph:
     graph = nx.DiGraph()
     graph.add_weighted_edges_from([(0, 1, INF), (1, 2, -INF), (0, 5, -INF), (5, 6, INF), (0, 3, 1.0), (3, 4, 2.0)])
@@ -72,6 +79,17 @@ CALLS: dict[str, tuple[str, Any]] = {
     "order of minus infinity": ("single_source_dijkstra_path_length", lambda: (_infinite(), 0)),
     "negative cycles of minus infinity": ("single_source_bellman_ford_path_length", lambda: (_infinite(True), 0)),
     "votes not whole": ("voterank", lambda: (nx.empty_graph(3), 1.5)),
+    "mixed lengths that are not exact": ("all_pairs_dijkstra_path_length", lambda: (_with_half(2**53),)),
+    "a mixed length that is not exact": ("dijkstra_path_length", lambda: (_with_half(2**53), 0, 2)),
+    "exact mixed lengths": ("all_pairs_dijkstra_path_length", lambda: (_with_half(2**50),)),
+    "cutoff in float32": ("all_pairs_dijkstra_path_length", lambda: (_path(weight=0.7), np.float32(0.7))),
+    "cutoff too large for a float": ("all_pairs_dijkstra_path_length", lambda: (_path(weight=0.7), 10**400)),
+    "cutoff a fraction": ("single_source_dijkstra", lambda: (_path(weight=0.7), 0, None, Fraction(7, 10))),
+    "degrees of a node": ("degree_assortativity_coefficient", lambda: (_path(), "out", "in", None, 1)),
+    "degrees of no node": ("degree_assortativity_coefficient", lambda: (_path(), "out", "in", None, 99)),
+    "load of a list": ("newman_betweenness_centrality", lambda: (_path(), [1])),
+    "negative cycle from a list": ("find_negative_cycle", lambda: (_path(), [1])),
+    "paths from a list": ("single_source_bellman_ford", lambda: (_path(), [1])),
     "a tree from None": ("bfs_tree", lambda: (_path(), None)),
     "edges with probability nan": ("fast_gnp_random_graph", lambda: (5, NAN, 1)),
     "an array of objects": ("to_numpy_array", lambda: (_path(), None, object)),
@@ -102,13 +120,42 @@ CALLS: dict[str, tuple[str, Any]] = {
 }
 
 
+_TAKEN = {
+    *("samples of a state of NumPy", "samples of edges of a state of NumPy", "a tree from None", "sources once"),
+    *("exact mixed lengths", "degrees of a node", "degrees of no node", "load of a list", "negative cycle from a list"),
+    "paths from a list",
+}
+"""The calls that are not left to NetworkX."""
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_odd_arguments_give_what_networkx_gives(name: str) -> None:
     function_name, arguments = CALLS[name]
     function = FUNCTIONS[function_name].original()
     ours = outcome(function, (arguments(), {}), "gpu_pregel")
-    if not isinstance(ours, NotImplementedError):
+    assert isinstance(ours, NotImplementedError) == (name not in _TAKEN)
+    if name in _TAKEN:
         assert_same(ours, outcome(function, (arguments(), {}), "networkx"), Case(), name)
+
+
+@pytest.mark.parametrize("priority", [[], ["gpu_pregel"]])
+@pytest.mark.parametrize("function", [nx.all_pairs_dijkstra, nx.connected_components, nx.bridges, nx.pagerank])
+def test_an_argument_that_no_function_has_fails_at_the_call(
+    function: Any, priority: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nx.config.backend_priority, "algos", priority)
+    backends = {} if priority else {"backend": "gpu_pregel"}
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'wieght'"):
+        function(nx.cycle_graph(3_000), wieght="weight", **backends)
+
+
+@pytest.mark.filterwarnings("ignore:Note. conversions")
+def test_ends_that_cannot_be_compared_are_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = nx.path_graph(3_000)
+    nx.is_connected(graph, backend="gpu_pregel")
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
+    with pytest.raises(nx.NodeNotFound, match=re.escape("Source [0] is not in G")):
+        nx.has_path(graph, np.array([0]), np.array([0, 1]))
 
 
 def _stage_of_error(function: Callable[..., Any], *args: Any, backend: str) -> str:
