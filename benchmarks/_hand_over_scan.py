@@ -29,7 +29,8 @@ from tests.gpu_pregel.networkx.comparison import Arguments
 _TRIED = 6
 """How many of the tests' calls of a function are tried, to find one that NetworkX answers."""
 _SHARE, _LEAST, _MUCH = 1.2, 20e-6, 60e-6
-"""A call that takes longer by this factor and this many seconds is slower; much slower from the last number on."""
+"""A call that takes longer by this factor and this many seconds is slower, and much slower by as many as the last
+number; calls that take longer by the factor alone are counted only."""
 _FIRST, _AGAIN = (0.005, 3, 40), (0.03, 9, 150)
 """Seconds of calls of NetworkX, and how often each side is called at least and at most: at first, and to be sure."""
 _LONG = 0.1
@@ -56,21 +57,26 @@ def _report() -> dict[str, Any]:
     """Return the times of all calls, and which are slower."""
     slower: list[dict[str, Any]] = []
     total = 0
+    over: dict[str, dict[str, int]] = {}
     _prefer(False)
     for shape, make in _GRAPHS.items():
         graph, calls = _with_attributes(make()), 0
+        over[shape] = dict.fromkeys(_SIDES[1:], 0)
         for name, i, given in _calls(graph):
             calls += 1
             # Loads what it calls, and converts its graph for the rounds that follow.
             converted = _converted(name, given)
             times = _times(name, given, converted, *_FIRST)
+            for side in _SIDES[1:]:
+                over[shape][side] += _is_slower(times, side, 0.0)
             if any(_is_slower(times, side) for side in _SIDES):
                 times = _times(name, given, converted, *_AGAIN)
                 slower += [_described(shape, name, i, given, converted, times)] * any(
                     _is_slower(times, side) for side in _SIDES
                 )
         total += calls
-        progress(f"{shape}: {calls} calls, {sum(row['graph'] == shape for row in slower)} slower")
+        progress(f"{shape}: {calls} calls, {sum(row['graph'] == shape for row in slower)} slower; {over[shape]} at all")
+        over[shape] = {"calls": calls} | over[shape]
     counts = {"calls": total} | {
         f"{side} by {least * 1e6:.0f} us": _count(slower, side, least)
         for side in _SIDES[1:]
@@ -81,7 +87,8 @@ def _report() -> dict[str, Any]:
         "graph that is not converted, and on one that is; and why ours leaves the call to NetworkX on either, or that "
         "it takes it"
     )
-    return {"counts": counts, "columns": columns, "slower": {shape: _lines(shape, slower) for shape in _GRAPHS}}
+    lines = {shape: _lines(shape, slower) for shape in _GRAPHS}
+    return {"counts": counts, "slower by any time": over, "columns": columns, "slower": lines}
 
 
 def _calls(graph: nx.Graph) -> Iterator[tuple[str, int, Arguments]]:

@@ -56,6 +56,7 @@ def test_scan_reports_what_is_slower_and_why(report: Any) -> None:
     counts: dict[str, Any] = {"refused by 20 us": 1, "refused by 60 us": 0}
     counts |= {"first by 20 us": {"taken": 0, "left": 1}, "first by 60 us": none}
     assert report["counts"] == {"calls": 3, **counts, "converted by 20 us": none, "converted by 60 us": none}
+    assert report["slower by any time"] == {"path": {"calls": 3, "refused": 1, "first": 1, "converted": 0}}
     assert list(report["slower"]) == ["path"]
     assert list(report["slower"]["path"]) == ["bfs_edges 0", "is_tree 0"]
     times, first, converted = report["slower"]["path"]["is_tree 0"].split("; ")
