@@ -28,7 +28,7 @@ _SIZES = [2**k for k in range(4, 19)]
 _LARGE = [2_500 * 2**k for k in range(10)]
 """Sizes that are tried: nodes and stored edges; and those of complete graphs, which are dense from the first on."""
 _RUNS = 200
-"""The size with which a call is tried first; it may make no sense of a smaller graph."""
+"""The size with which a call is tried first; it may make no sense for a smaller graph."""
 _TRIALS, _FEWEST = 25, 3
 _ENOUGH = 0.02
 _LONGEST = 2.0

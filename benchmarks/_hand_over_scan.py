@@ -138,7 +138,7 @@ def _converted(name: str, given: Arguments) -> dict[str, Any]:
         for _ in range(2):
             _seconds(name, given, backend="gpu_pregel")
     except NotImplementedError:
-        # Then the call tells what it costs to be refused.
+        # The call is refused, whatever has converted its graph.
         nx.number_of_isolates(graph, backend="gpu_pregel")
     cache: dict[str, Any] = graph.__networkx_cache__
     return cache
@@ -286,4 +286,4 @@ _GRAPHS: dict[str, Callable[[], nx.Graph]] = {
     "scale-free, 3,000": lambda: _scale_free(3_000),
     "broom, 5,000": lambda: _broom(2_500, 2_500),
 }
-"""Graphs of none of the shapes with which sizes.py was measured."""
+"""Other graphs than those with which sizes.py was measured."""

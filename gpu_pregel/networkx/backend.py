@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from types import GeneratorType
+from types import FrameType, GeneratorType
 from typing import Any, NamedTuple
 
 from gpu_pregel.networkx.function import Condition, Function
@@ -15,6 +15,8 @@ from gpu_pregel.networkx.registry import FUNCTIONS
 
 _GRAPHS = ("G", "B")
 """What NetworkX calls the graph that is a function's first parameter; generators have none."""
+_named: dict[int, bool] = {}
+"""Of the places where NetworkX asks whether the backend can run a call, whether such calls name the backend."""
 _DISPATCHES = "_call_if_any_backends_installed"
 """The method of NetworkX that decides on a call; in NetworkX's own tests, another one sends all calls to a backend."""
 
@@ -52,6 +54,8 @@ class Backend:
             # NetworkX converts its own graphs only, and passes any other object as it is.
             if not hasattr(graph, "__networkx_cache__"):
                 return "the first argument is no graph of NetworkX"
+            if hasattr(graph, "_adj") and _is_called_by_networkx():
+                return "it is called by a function that is left to NetworkX"
         if not parameters.conditions:
             return True
         try:
@@ -66,8 +70,6 @@ class Backend:
     @staticmethod
     def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
         """Return True, or why NetworkX is expected to be faster, or to say what is wrong."""
-        if _is_called_by_networkx():
-            return "it is called by a function that is left to NetworkX"
         if kwargs and not kwargs.keys() <= _parameters(name).names:
             return "there are other arguments"
         return hands_over(name, args, kwargs) or True
@@ -142,12 +144,24 @@ def _is_called_by_networkx() -> bool:
     codes, frame = _codes(), dispatching.f_back
     while frame is not None:
         if id(frame.f_code) in codes:
-            return True
+            return not _asks_by_name(dispatching)
         module = frame.f_globals.get("__name__")
         if not isinstance(module, str) or not module.startswith("networkx."):
             return False
         frame = frame.f_back
     return False
+
+
+def _asks_by_name(dispatching: FrameType) -> bool:
+    """Return whether the backend has been named in the call, as by a callback that is not written in Python.
+
+    NetworkX asks about such calls at places of their own in its method, so that one look at each is enough: the locals
+    of a frame take as long as all else.
+    """
+    place = dispatching.f_lasti
+    if place not in _named:
+        _named[place] = dispatching.f_locals["backend"] is not None
+    return _named[place]
 
 
 @cache

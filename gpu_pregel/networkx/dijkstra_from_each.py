@@ -25,7 +25,7 @@ class Found(NamedTuple):
 
     graph: BackendGraph
     vertices: Array
-    """Those that are settled, as they are; the source is the first."""
+    """Those that are settled, in that order; the source is the first."""
     distances: Array
     """Their distances, int64 or float64."""
     is_float: list[bool] | None

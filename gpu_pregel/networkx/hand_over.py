@@ -12,15 +12,17 @@ from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
-_NODES_A_CALL, _EDGES_A_CALL, _PATIENCE, _FEWEST = 10, 2, 5, 2
-"""What pays for a conversion: where NetworkX reads a part of the graph only, one call for so many nodes; otherwise one
-for so many edges a node, and some more, of searches the fewest: two, as a function may call another of them. If no more
-calls follow, they take about a fifth longer by that."""
-
+_NODES_A_CALL = 10
+"""Where NetworkX reads a part of a graph only, one call for so many nodes pays for a conversion."""
+_PATIENCE, _FEWEST, _EDGES_A_CALL = 5, 2, 2
+"""Otherwise so many calls do, of searches the second number, as a function may call another of them, and one more for
+so many edges a node. If no more calls follow, these calls take about a fifth longer by that."""
 _EARLY = 2_048
 """The smallest size for functions that may end early: sizes are measured with calls that end late."""
-_SMALL, _SAMPLE = 64, 64
-"""A graph of fewer nodes is asked for its size first; and of how many nodes the edges are counted to estimate them."""
+_SMALL = 64
+"""A graph of fewer nodes is asked for its size first, and is not converted for later calls."""
+_SAMPLE = 64
+"""The edges of so many nodes are counted to estimate those of all."""
 
 _seconds_handed_over = 0.0
 

@@ -12,7 +12,8 @@ from typing import Any
 _COLLECTIONS = (list, tuple, range, str, Set, Mapping)
 """Those that can be read more than once."""
 _SHARE, _FEW = 8, 64
-"""A search that reaches less than one node of so many, or of a converted graph few nodes, is left to NetworkX."""
+"""A search that reaches fewer than one node in eight is left to NetworkX; of a converted graph, one that reaches fewer
+than the second number, too."""
 
 ENDS_EARLY = frozenset(
     {
@@ -125,8 +126,8 @@ _ALL_PAIRS = frozenset(
 )
 _FARTHEST = frozenset({"barycenter", "center", "diameter", "periphery", "radius"})
 _OTHERS = frozenset({"is_biconnected", "is_semiconnected"})
-"""These end as soon as a search from the first node does not reach all others. Those of the second set search from each
-node then; those of the third one do so at once, until one does not reach all."""
+"""These end as soon as a search from the first node does not reach all others. Those of all pairs search from each node
+then; those of the farthest nodes do so at once, until one search does not reach all."""
 _FORESTS = frozenset({"is_branching", "is_forest"})
 """These end at the first component with a cycle."""
 _FROM_FIRST = _CONNECTED | _ALL_PAIRS | _FARTHEST | _OTHERS | _FORESTS
