@@ -69,9 +69,9 @@ class Backend:
 
     @staticmethod
     def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-        """Return True, or why NetworkX is expected to be faster, or to say what is wrong."""
+        """Return True, or why NetworkX is expected to be faster; or that it is to say what is wrong."""
         if kwargs and not kwargs.keys() <= _parameters(name).names:
-            return "there are other arguments"
+            return "there is an unknown argument"
         return hands_over(name, args, kwargs) or True
 
 
@@ -160,7 +160,7 @@ def _asks_by_name(dispatching: FrameType) -> bool:
     """
     place = dispatching.f_lasti
     if place not in _named:
-        _named[place] = dispatching.f_locals["backend"] is not None
+        _named[place] = dispatching.f_locals.get("backend") is not None
     return _named[place]
 
 

@@ -169,8 +169,10 @@ def reads_a_part(
             return f"{limit} is {steps}"
     if name in _BETWEEN and _is_same(graph, name, args, kwargs):
         return "both ends are the same node"
-    if name == "greedy_modularity_communities" and repr(argument("best_n", 4, args, kwargs)) == "1":
-        return "best_n is 1"
+    if name == "greedy_modularity_communities":
+        most = argument("best_n", 4, args, kwargs)
+        if isinstance(most, int) and most == 1:
+            return "best_n is 1"
     if name in _SEARCHED:
         given = argument(*_SEARCHED[name], args, kwargs)
         count = given if name in _SAMPLED and isinstance(given, int) else count_nodes(graph, given)

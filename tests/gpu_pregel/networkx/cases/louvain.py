@@ -21,6 +21,7 @@ def _check_partition(graph: nx.Graph, ours: Any, theirs: Any) -> None:
 
 
 def _check_partitions(graph: nx.Graph, ours: Any, theirs: Any) -> None:
+    assert ours
     for partition in ours:
         _check_partition(graph, partition, theirs)
 
