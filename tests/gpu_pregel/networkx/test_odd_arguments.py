@@ -145,8 +145,8 @@ def test_an_argument_that_no_function_has_fails_at_the_call(
 ) -> None:
     monkeypatch.setattr(nx.config.backend_priority, "algos", priority)
     backends = {} if priority else {"backend": "gpu_pregel"}
-    with pytest.raises(TypeError, match="got an unexpected keyword argument 'wieght'"):
-        function(nx.cycle_graph(3_000), wieght="weight", **backends)
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'unknown'"):
+        function(nx.cycle_graph(3_000), unknown="weight", **backends)
 
 
 @pytest.mark.filterwarnings("ignore:Note. conversions")
