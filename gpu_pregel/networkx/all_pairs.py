@@ -14,12 +14,12 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, weighted_figures
 from gpu_pregel.kernels.networkx.hops_cpu import reaches_fewer
+from gpu_pregel.networkx.conditions import EXACT
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import rows, weighted_rows
 
 Array = np.ndarray[Any, Any]
 
-_EXACT = 1 << 53
 _CHUNK = 8
 _FEW = 20
 """One node of so many is few."""
@@ -68,7 +68,7 @@ def _by_weight(graph: BackendGraph, weight: Any) -> Figures:
     edges = weighted_rows(graph, weight)
     found = np.zeros((len(graph), 5))
     parallel(weighted_figures, len(graph), _CHUNK, *edges[:3], found, threads=thread_count(None))
-    if edges.integers and found[:, 1:3].max(initial=0) >= _EXACT:
+    if edges.integers and found[:, 1:3].max(initial=0) >= EXACT:
         raise NotImplementedError(f"the edges' {weight!r} add up to more than 2^53")
     return Figures(
         reached=found[:, 0].astype(np.int64),

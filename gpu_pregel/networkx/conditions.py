@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_pregel.networkx.function import Condition
 
-_EXACT = 1 << 53
+EXACT = 1 << 53
 """Integers up to this size are exact as floats."""
 
 
@@ -52,7 +52,7 @@ def float_or_none(argument: str) -> Condition:
         value = values[argument]
         if value is None or (isinstance(value, float) and value == value):
             return None
-        if isinstance(value, Integral) and abs(int(value)) <= _EXACT:
+        if isinstance(value, Integral) and abs(int(value)) <= EXACT:
             return None
         return f"{argument} is neither a float nor an integer up to 2^53"
 

@@ -20,7 +20,8 @@ from gpu_pregel.kernels.networkx.dijkstra_cpu import (
 )
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import chain, node_lists, tree_paths
-from gpu_pregel.networkx.rows import WeightedRows, weighted_rows
+from gpu_pregel.networkx.rows import WeightedRows, mixed_numbers, weighted_rows
+from gpu_pregel.networkx.searches import limit_of
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +35,7 @@ class Dijkstra:
     def __init__(self, graph: BackendGraph, edges: WeightedRows, cutoff: float | None = None) -> None:
         n = len(graph)
         self._graph, self._edges = graph, edges
-        self._cutoff = np.inf if cutoff is None else float(cutoff)
+        self._cutoff = limit_of(cutoff)
         self._states = np.zeros(n, np.uint8)
         self._distances, self._parents = np.empty(n), np.empty(n, np.int64)
         self._order, self._places = np.empty(n, np.uint32), np.empty(n, np.int64)
@@ -83,7 +84,7 @@ class Dijkstra:
         values = self._edges.numbers(self._distances[self.order])
         if self._edges.floats is not None:
             is_float = self._have_floats()[self.order].tolist()
-            values = [value if kept else int(value) for value, kept in zip(values, is_float, strict=True)]
+            values = mixed_numbers(values, is_float)
         values[: len(self._sources)] = [0] * len(self._sources)
         return values
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS
-from gpu_pregel.kernels.networkx.all_dijkstra_cpu import dijkstra_from_each
+from gpu_pregel.kernels.networkx.dijkstra_from_each_cpu import dijkstra_from_each
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.hop_searches import paths_by_place
-from gpu_pregel.networkx.rows import WeightedRows
+from gpu_pregel.networkx.rows import WeightedRows, mixed_numbers
+from gpu_pregel.networkx.searches import limit_of
 
 Array = np.ndarray[Any, Any]
 
@@ -37,8 +38,7 @@ class Found(NamedTuple):
     def lengths(self) -> dict[Any, Any]:
         """Return the distance of each node by distance; that of the source is the integer 0."""
         if self.is_float is not None:
-            values = self.distances.tolist()
-            values = [value if kept else int(value) for value, kept in zip(values, self.is_float, strict=True)]
+            values = mixed_numbers(self.distances.tolist(), self.is_float)
             found = dict(zip(self.nodes, values, strict=True))
         else:
             found = self.graph.values_at(self.vertices, self.distances)
@@ -68,8 +68,7 @@ def searches_from_each(
     heap = np.empty(0 if edges.buckets else m + 1), np.empty(m + 1, np.int64), np.empty(m + 1, np.uint32)
     rings = np.empty((2, edges.buckets), np.int64), np.empty(edges.buckets // WORD_BITS, np.uint64)
     arrays = np.zeros(n, np.uint8), np.empty(n), np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n, np.int64)
-    limit = np.inf if cutoff is None else float(cutoff)
-    first = 0
+    limit, first = limit_of(cutoff), 0
     while first < n:
         call = (*edges[:3], floats, limit, first, _BATCH, *heap, *rings, *arrays)
         count = dijkstra_from_each(*call, order, lengths, places, kinds, ends)

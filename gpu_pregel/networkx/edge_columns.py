@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpu_pregel.networkx.conditions import EXACT
+
 Array = np.ndarray[Any, Any]
 
-_EXACT = 1 << 53
-"""Integers up to this size are exact as floats."""
 _LARGEST, _SMALLEST = 1e140, 1e-140
 """Sums, products and quotients of a few weights in between stay in the range of normal floats."""
 
@@ -58,7 +58,7 @@ def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
 
 
 def _check_exact(name: Any, values: Sequence[Any]) -> None:
-    if values and not (min(values) >= -_EXACT and max(values) <= _EXACT):
+    if values and not (min(values) >= -EXACT and max(values) <= EXACT):
         raise NotImplementedError(f"an edge's {name!r} is larger than 2^53")
 
 

@@ -83,6 +83,5 @@ def reads_few_nodes(
     few = max(least, len(graph) // (share if is_converted else min(share, _CONVERTS)))
     if count > few:
         return None
-    return (
-        f"ebunch has {count:,} of all pairs" if nodes == "ebunch" else f"{nodes} has {count:,} of {len(graph):,} nodes"
-    )
+    everything = "all pairs" if nodes == "ebunch" else f"{len(graph):,} nodes"
+    return f"{nodes} has {count:,} of {everything}"

@@ -16,7 +16,7 @@ from gpu_pregel.kernels.networkx.searches_cpu import breadth_first, breadth_firs
 from gpu_pregel.networkx.garbage import can_pause
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import Rows, rows
-from gpu_pregel.networkx.searches import BreadthFirst, search_rows
+from gpu_pregel.networkx.searches import BreadthFirst, limit_of, search_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ class HopSearch:
     def __init__(self, graph: BackendGraph, edges: Rows, cutoff: float | None = None) -> None:
         n = len(graph)
         self._edges, self._is_symmetric = edges, not graph.is_directed()
-        self._limit = _limit(cutoff)
+        self._limit = limit_of(cutoff)
         self._found, self._order, self._depths = (
             np.zeros(n, np.uint8),
             np.empty(n + 1, np.uint32),
@@ -59,7 +59,7 @@ class PredecessorSearch:
 
     def __init__(self, graph: BackendGraph, edges: Rows, cutoff: float | None = None) -> None:
         n = len(graph)
-        self._graph, self._edges, self._limit = graph, edges, _limit(cutoff)
+        self._graph, self._edges, self._limit = graph, edges, limit_of(cutoff)
         self._order, self._parents = np.empty((2, n), np.uint32)
         self._depths, self._places = np.full(n, -1, np.int64), np.empty(n, np.int64)
         self._predecessors = np.empty(len(edges.neighbors), np.uint32)
@@ -84,10 +84,6 @@ class PredecessorSearch:
         return node_lists(self._graph, self._found, starts, self._predecessors)
 
 
-def _limit(cutoff: float | None) -> float:
-    return np.inf if cutoff is None else float(cutoff)
-
-
 def paths_from_each(
     graph: BackendGraph, edges: Rows, cutoff: float | None
 ) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
@@ -97,7 +93,7 @@ def paths_from_each(
     ends, depths = np.empty(n, np.int64), np.full(n, -1, np.int64)
     first = 0
     while first < n:
-        count = breadth_first_from_each(*edges, _limit(cutoff), first, _BATCH, order, parents, ends, depths)
+        count = breadth_first_from_each(*edges, limit_of(cutoff), first, _BATCH, order, parents, ends, depths)
         begin, size = 0, ends[count - 1]
         nodes, places = graph.nodes_at(order[:size]), parents[:size].tolist()
         for end in ends[:count].tolist():

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpu_pregel.networkx.conditions import EXACT
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.topology import first_of_parallel
 
@@ -13,8 +14,6 @@ Array = np.ndarray[Any, Any]
 
 _FEWEST_BUCKETS, _MOST_BUCKETS = 64, 4096
 """Buckets are found by words of a bitmap: up to 64 of them are faster than a heap."""
-_EXACT = 1 << 53
-"""Integers up to this size are exact as floats."""
 
 
 class Rows(NamedTuple):
@@ -54,6 +53,11 @@ class WeightedRows(NamedTuple):
         return int(value) if self.integers else float(value)
 
 
+def mixed_numbers(values: list[float], is_float: list[bool]) -> list[Any]:
+    """Return sums of weights of both types: an integer where no weight of the path is a float."""
+    return [value if kept else int(value) for value, kept in zip(values, is_float, strict=True)]
+
+
 def rows(graph: BackendGraph, *, reverse: bool = False) -> Rows:
     """Return the out-edges of each vertex, or the in-edges."""
     topology = graph.topology
@@ -84,7 +88,7 @@ def _read_weighted_rows(graph: BackendGraph, weight: Any, reverse: bool, mixed: 
     integers = column.dtype.kind == "i"
     weights, floats = column.astype(np.float64), None if weight is None else graph.edge_floats(weight)
     whole = column if integers else np.empty(0) if floats is None else column[~floats]
-    if len(whole) and max(int(whole.max()), -int(whole.min())) * topology.n >= _EXACT:
+    if len(whole) and max(int(whole.max()), -int(whole.min())) * topology.n >= EXACT:
         raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
     edges = topology.indptr, topology.neighbors
     if reverse and graph.is_directed():

@@ -81,14 +81,18 @@ def breadth_first(
     return search_rows(indptr, neighbors, np.fromiter(sources, np.uint32), depth_limit)
 
 
+def limit_of(cutoff: float | None) -> float:
+    """Return how far a search may go, as kernels take it."""
+    return np.inf if cutoff is None else float(cutoff)
+
+
 def search_rows(indptr: Array, neighbors: Array, starts: Array, depth_limit: float | None) -> BreadthFirst:
     """Search from distinct vertices along edges; none is followed from vertices ``depth_limit`` steps away."""
     n = len(indptr) - 1
     order, depths, parents = np.empty(n, np.uint32), np.full(n, -1, np.int64), np.empty(n, np.uint32)
     order[: len(starts)] = starts
     depths[starts] = 0
-    limit = np.inf if depth_limit is None else float(depth_limit)
-    count = searches_cpu.breadth_first(indptr, neighbors, limit, len(starts), order, depths, parents)
+    count = searches_cpu.breadth_first(indptr, neighbors, limit_of(depth_limit), len(starts), order, depths, parents)
     return BreadthFirst(order[:count], depths, parents)
 
 
@@ -104,6 +108,6 @@ def depth_first(
     size = n * (kept & ~NONTREE).bit_count() + (len(neighbors) if kept & NONTREE else 0)
     sources, targets = np.empty((2, size), np.uint32)
     kinds = np.empty(size, np.uint8)
-    limit = np.inf if depth_limit is None else float(depth_limit)
+    limit = limit_of(depth_limit)
     count = depth_first_cpu.depth_first(indptr, neighbors, starts, limit, kept, sources, targets, kinds)
     return Events(sources[:count], targets[:count], kinds[:count])

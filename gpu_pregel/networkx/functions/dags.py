@@ -13,6 +13,7 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx import orders_cpu
+from gpu_pregel.networkx.conditions import EXACT
 from gpu_pregel.networkx.edge_columns import edge_column
 from gpu_pregel.networkx.functions.components import is_strongly_connected
 from gpu_pregel.networkx.graph import BackendGraph
@@ -23,8 +24,6 @@ Array = np.ndarray[Any, Any]
 
 _STARTS = 1 << 12
 """A kernel is called for so many vertices at a time, so that Ctrl-C is noticed."""
-_EXACT = 1 << 53
-"""Sums of integers up to this size are exact as floats."""
 
 
 def ancestors(G: BackendGraph, source: Any) -> set[Any]:
@@ -160,7 +159,7 @@ def _longest_path(G: BackendGraph, weight: str | None, default_weight: Any) -> t
     column = G.edge_values(weight, default_weight)
     if column is None:
         column = edge_column("default weight", [default_weight] * topology.m).values
-    if column.dtype.kind == "i" and np.abs(column).max(initial=0) > _EXACT // max(topology.n, 1):
+    if column.dtype.kind == "i" and np.abs(column).max(initial=0) > EXACT // max(topology.n, 1):
         raise NotImplementedError(f"the edges' {weight!r} are too large for exact sums")
     order, _ = _topological_order(G)
     _check_sorted(G, order)

@@ -11,12 +11,11 @@ import numpy as np
 
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.dense_paths_cpu import shorten, shorten_with_predecessors
+from gpu_pregel.networkx.conditions import EXACT
 from gpu_pregel.networkx.graph import BackendGraph
 
 Array = np.ndarray[Any, Any]
 
-_EXACT = 1 << 53
-"""Integers up to this size are exact as floats."""
 _CHUNK_ENTRIES = 1 << 18
 """Entries of the matrix that a thread changes at a time."""
 
@@ -154,7 +153,7 @@ def floyd_warshall_predecessor_and_distance(
     predecessors[edges.sources, edges.targets] = edges.sources
     for w in range(n):
         shorten_with_predecessors(w, distances, predecessors, times)
-    if edges.integers and distances.min(initial=0) < -_EXACT:
+    if edges.integers and distances.min(initial=0) < -EXACT:
         raise NotImplementedError(f"an edge's {weight!r} is on a negative cycle that runs below -2^53")
     columns = _columns_by_row(n, edges)
     before = {}
