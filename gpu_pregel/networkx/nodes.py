@@ -39,4 +39,6 @@ def _in_graph(graph: BackendGraph, nbunch: Any) -> Iterator[Any]:
             raise nx.NetworkXError(f"Node {nbunch} is not in the graph.") from error
         if "hashable" in message:
             raise nx.NetworkXError(f"Node {node} in sequence nbunch is not a valid node.") from error
+        if "iter" in message:
+            raise nx.NetworkXError("nbunch is not a node or a sequence of nodes.") from error
         raise

@@ -81,10 +81,11 @@ def degree_assortativity_coefficient(
 ) -> float:
     """Return the correlation of the degrees of both ends, from the matrix of shares."""
     chosen = list(G) if nodes is None else nodes
-    if nodes is not None and nodes in G:
-        # The degree of one node is a number, which NetworkX tries to iterate over.
-        raise TypeError("'int' object is not iterable")
     kinds = [kind for kind in ("in", "out") if kind in (x, y)] if G.is_directed() else ["in+out"]
+    if nodes is not None and nodes in G and kinds:
+        # The degree of one node is a number, which NetworkX tries to iterate over.
+        degree = degree_values(G, kinds[0], weight)[G.topology.numbers[nodes]]
+        raise TypeError(f"'{type(degree).__name__}' object is not iterable")
     rows = chosen_vertices(G, chosen)
     found: set[Any] = set()
     for kind in kinds:

@@ -86,6 +86,14 @@ CALLS: dict[str, tuple[str, Any]] = {
     "cutoff too large for a float": ("all_pairs_dijkstra_path_length", lambda: (_path(weight=0.7), 10**400)),
     "cutoff a fraction": ("single_source_dijkstra", lambda: (_path(weight=0.7), 0, None, Fraction(7, 10))),
     "degrees of a node": ("degree_assortativity_coefficient", lambda: (_path(), "out", "in", None, 1)),
+    "weighted degrees of a node": (
+        "degree_assortativity_coefficient",
+        lambda: (_path(weight=1.5), "out", "in", "weight", 1),
+    ),
+    "degrees of an array of a node": (
+        "degree_assortativity_coefficient",
+        lambda: (_path(), "out", "in", None, np.array(1)),
+    ),
     "degrees of no node": ("degree_assortativity_coefficient", lambda: (_path(), "out", "in", None, 99)),
     "load of a list": ("newman_betweenness_centrality", lambda: (_path(), [1])),
     "negative cycle from a list": ("find_negative_cycle", lambda: (_path(), [1])),
@@ -123,7 +131,7 @@ CALLS: dict[str, tuple[str, Any]] = {
 _TAKEN = {
     *("samples of a state of NumPy", "samples of edges of a state of NumPy", "a tree from None", "sources once"),
     *("exact mixed lengths", "degrees of a node", "degrees of no node", "load of a list", "negative cycle from a list"),
-    "paths from a list",
+    *("paths from a list", "weighted degrees of a node", "degrees of an array of a node"),
 }
 """The calls that are not left to NetworkX."""
 
