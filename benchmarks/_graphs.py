@@ -109,7 +109,7 @@ def write_adjacency(graph: gp.Graph, path: Path) -> None:
     options = csv.WriteOptions(include_header=False)
     with path.open("wb") as file:
         file.write(b"WeightedAdjacencyGraph\n" if weighted else b"AdjacencyGraph\n")
-        file.write(f"{graph.num_vertices}\n{graph.num_edges}\n".encode())
+        file.write(f"{graph.num_vertices}\n{graph.num_stored_edges}\n".encode())
         for column in columns:
             csv.write_csv(pyarrow.table({"": column}), file, options)
 

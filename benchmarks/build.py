@@ -140,7 +140,7 @@ def _memory_of_building(scale: int, threads: int) -> dict[str, int]:
     extra = _peak() - before
     given = src.nbytes + dst.nbytes
     # One scratch copy: two 4-byte integers per stored edge.
-    allowance = given + graph.nbytes + 8 * graph.num_edges
+    allowance = given + graph.nbytes + 8 * graph.num_stored_edges
     return {"input": given, "csr": graph.nbytes, "peak": given + extra, "allowance": allowance}
 
 

@@ -94,7 +94,7 @@ def count_operators(graph: gp.Graph, case: OperatorCase) -> list[dict[str, Any]]
         direction = following.trace()[-1]["direction"]
         fewest = _fewest_bytes(graph, case, direction, sender_flags, before, following.flags())
         edges = int(graph.out_degrees[sender_flags].sum())
-        phase = "sparse" if edges * PULL_SHARE < graph.num_edges else "dense"
+        phase = "sparse" if edges * PULL_SHARE < graph.num_stored_edges else "dense"
         _add(totals.setdefault(phase, {"program": case.name, "phase": phase}), found, edges, fewest)
         frontier = following
     return [{**row, "ratio": row["bytes"] / row["fewest"]} for row in totals.values()]
@@ -135,8 +135,8 @@ def _fewest_bytes(
         return rows + own + messages * (4 + weight + SECTOR) + result
     rows = min(4 * n, 2 * SECTOR * n)
     if case.receives is None:
-        tests, messages = (0 if senders == n else graph.num_edges), int(graph.out_degrees[active].sum())
-        return rows + graph.num_edges * (4 + weight) + (tests + messages) * SECTOR + n * _VALUE + result
+        tests, messages = (0 if senders == n else graph.num_stored_edges), int(graph.out_degrees[active].sum())
+        return rows + graph.num_stored_edges * (4 + weight) + (tests + messages) * SECTOR + n * _VALUE + result
     wanted = np.flatnonzero(values < 0)
     read, sectors = 0, 0
     for v in wanted.tolist():

@@ -73,8 +73,8 @@ def _measure_numbers(arguments: argparse.Namespace, errors: list[str]) -> dict[s
     def trial(name: str) -> None:
         graph, duration = timed(gp.read_graph, path, threads=arguments.threads)
         seconds.append(duration)
-        if graph.num_edges != files.stored_edges:
-            errors.append(f"{name}: {graph.num_edges:,} stored edges instead of {files.stored_edges:,}")
+        if graph.num_stored_edges != files.stored_edges:
+            errors.append(f"{name}: {graph.num_stored_edges:,} stored edges instead of {files.stored_edges:,}")
 
     gp.read_graph(path, threads=arguments.threads)  # compiles, and fills the page cache
     in_turn(["read_graph"], arguments.trials, trial)
@@ -110,7 +110,7 @@ def _measure_table(arguments: argparse.Namespace, path: Path, quoting: Any, erro
     def trial(name: str) -> None:
         result, duration = timed(readers[name])
         seconds[name].append(duration)
-        rows = result.num_edges if name == "ours" else len(result)
+        rows = result.num_stored_edges if name == "ours" else len(result)
         if rows != arguments.rows:
             errors.append(f"{path.name}: {name}: {rows:,} rows instead of {arguments.rows:,}")
 

@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     report = {
         "benchmark": "traffic",
         "machine": machine(),
-        "graph": {"spec": arguments.graph, "vertices": graph.num_vertices, "stored_edges": graph.num_edges},
+        "graph": {"spec": arguments.graph, "vertices": graph.num_vertices, "stored_edges": graph.num_stored_edges},
         "connected_components": {"bytes_per_vertex": per_vertex, "kernels": components.kernels},
         "programs": rows,
         "operators": operators,
@@ -178,7 +178,7 @@ def _format_kernels(found: KernelCounts, graph: gp.Graph) -> str:
             kernel["kernel"],
             str(kernel["launches"]),
             f"{kernel['bytes'] / kernel['launches'] / graph.num_vertices:.1f}",
-            f"{kernel['bytes'] / kernel['launches'] / graph.num_edges:.2f}",
+            f"{kernel['bytes'] / kernel['launches'] / graph.num_stored_edges:.2f}",
         ]
         for kernel in found.kernels
     ]

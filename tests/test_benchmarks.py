@@ -79,7 +79,7 @@ def test_cc_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kron, grid = report["graphs"]
     assert (kron["vertices"], grid["vertices"]) == (256, 32)
     graph = _graphs.generate("kron:8")
-    assert kron["stored_edges"] == graph.num_edges
+    assert kron["stored_edges"] == graph.num_stored_edges
     for entry in kron["contestants"]:
         assert entry["answer"] == kron["answer"] == gp.connected_components(graph).count
         assert len(entry["trials"]) == 3
@@ -255,7 +255,7 @@ def test_numpy_reads_serialized_graph(tmp_path: Path) -> None:
     graph.save(path)
     indptr, indices, weights = _graphs.read_serialized(path)
     assert weights is None
-    assert _graphs.read_header(path) == (False, graph.num_edges, 64)
+    assert _graphs.read_header(path) == (False, graph.num_stored_edges, 64)
     np.testing.assert_array_equal(indptr, graph.indptr)
     np.testing.assert_array_equal(indices, graph.indices)
 
@@ -326,7 +326,7 @@ def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_built_graph_keeps_duplicates() -> None:
     src, dst = build.random_edges(4)
     assert (src.dtype, len(src), len(dst)) == (np.uint32, 256, 256)
-    assert build.build(src, dst, 4, 2).num_edges == 512 - np.count_nonzero(src == dst)
+    assert build.build(src, dst, 4, 2).num_stored_edges == 512 - np.count_nonzero(src == dst)
 
 
 def test_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

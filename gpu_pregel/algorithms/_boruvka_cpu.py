@@ -23,7 +23,7 @@ _CHUNK = 1 << 10
 def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> tuple[Any, ...]:
     """Return the edges, their weights, the labels of the components, statistics and the trace."""
     kernels = target.kernels("spanning_forest")
-    n, m = graph.num_vertices, graph.num_edges
+    n, m = graph.num_vertices, graph.num_stored_edges
     phases = Phases(target, shown=progress)
     words, rule = _words(graph), _rule(graph, maximum)
     with phases.measure("prepare"):
@@ -56,7 +56,7 @@ class _Forest:
     """
 
     def __init__(self, graph: Graph, target: Device, phases: Phases, kernels: Any, *, wide: bool) -> None:
-        n, most = graph.num_vertices, graph.num_edges // 2 + 1
+        n, most = graph.num_vertices, graph.num_stored_edges // 2 + 1
         self._phases, self._kernels, self._n = phases, kernels, n
         self.parents = np.arange(n, dtype=np.uint32)
         self._lists, self._next_lists = (
@@ -115,7 +115,7 @@ def _words(graph: Graph) -> Array:
     """Return the bits of the weights as unsigned integers; zeros if there are none."""
     if graph.weights is not None:
         return graph.weights.view(f"u{graph.weights.dtype.itemsize}")
-    words = np.zeros(graph.num_edges, np.uint32)
+    words = np.zeros(graph.num_stored_edges, np.uint32)
     words.flags.writeable = False
     return words
 
@@ -131,7 +131,7 @@ def _rule(graph: Graph, maximum: bool) -> Array:
 
 def _splitter(graph: Graph, words: Array, rule: Array, share: float) -> Array:
     """Return the weight in order and the position up to which about this share of the edges lies, from a sample."""
-    sample = np.random.default_rng(0).integers(0, graph.num_edges, _SAMPLES)
+    sample = np.random.default_rng(0).integers(0, graph.num_stored_edges, _SAMPLES)
     sources = np.searchsorted(graph.indptr, sample, "right") - 1
     sample = sample[sources < graph.indices[sample]]
     found = words[sample].astype(np.uint64)

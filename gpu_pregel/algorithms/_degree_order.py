@@ -44,7 +44,7 @@ class DegreeOrder(NamedTuple):
 def order_by_out_degree(graph: Graph, phases: Phases, device: Device) -> DegreeOrder | None:
     """Return the in-edges renumbered by out-degree, or None if too few edges are those of hubs."""
     grouping, (indptr, indices, _) = graph.indptr, graph.csc
-    n, m = graph.num_vertices, graph.num_edges
+    n, m = graph.num_vertices, graph.num_stored_edges
     if n < MIN_VERTICES or not _has_hubs(grouping):
         return None
     vertices, edges = count_groups(grouping, indptr, phases)

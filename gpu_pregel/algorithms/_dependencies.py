@@ -85,7 +85,7 @@ def add_dependencies(
     """Return the sum of the dependencies of the sources on each vertex, and on each stored edge if ``with_edges``."""
     n = graph.num_vertices
     scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
-    edges = everything.full(0.0, np.float64, max(1, graph.num_edges) if with_edges else 1)
+    edges = everything.full(0.0, np.float64, max(1, graph.num_stored_edges) if with_edges else 1)
     out, back = everything.csr()[:2], everything.csc()[:2]
     reached = np.zeros(n)
     for source in sources.tolist():
@@ -190,7 +190,7 @@ def add_weighted_dependencies(
     """
     n = graph.num_vertices
     scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
-    edges = everything.full(0.0, np.float64, max(1, graph.num_edges) if with_edges else 1)
+    edges = everything.full(0.0, np.float64, max(1, graph.num_stored_edges) if with_edges else 1)
     left = everything.full(0, np.int64)
     out, back = everything.csr(), everything.csc()
     reached = np.zeros(n)

@@ -37,7 +37,7 @@ def add_dependencies(
     graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
 ) -> tuple[Array, Array]:
     """Return the sum of the dependencies of the sources on each vertex and, if ``with_edges``, on each stored edge."""
-    n, m = graph.num_vertices, graph.num_edges
+    n, m = graph.num_vertices, graph.num_stored_edges
     size = 49 * n + (8 * m if with_edges else 0)
     blocks = min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size))
     if blocks >= _MIN_BLOCKS:
@@ -64,7 +64,7 @@ def _search_blocks(
 ) -> tuple[Array, Array]:
     n = graph.num_vertices
     paths, ratios, sums, scores = (np.zeros((blocks, n)) for _ in range(4))
-    edges = np.zeros((blocks, graph.num_edges if with_edges else 0))
+    edges = np.zeros((blocks, graph.num_stored_edges if with_edges else 0))
     arrays = (
         np.zeros((blocks, (n + 63) // 64), np.uint64),
         np.empty((blocks, n), np.uint32),
@@ -91,7 +91,7 @@ def add_weighted_dependencies(
     graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
 ) -> tuple[Array, Array]:
     """Do as :func:`add_dependencies` with the weights of the edges as their lengths, always by blocks of sources."""
-    n, m = graph.num_vertices, graph.num_edges
+    n, m = graph.num_vertices, graph.num_stored_edges
     size = 40 * n + (8 * m if with_edges else 0)
     blocks = max(1, min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size)))
     target.require(blocks * size, "betweenness centrality of blocks of sources")

@@ -134,7 +134,7 @@ class NeighborSums:
         if self._target.name == "cpu":
             self._kernels: Any = self._target.kernels("neighbor_sums")
             self._csc = self._arranged_edges(reorder)
-            self._blocks = block_count(graph.num_vertices, graph.num_edges)
+            self._blocks = block_count(graph.num_vertices, graph.num_stored_edges)
 
     def _arranged_edges(self, reorder: bool) -> tuple[Array, Array, Array]:
         indptr, indices, weights = self._graph.csc

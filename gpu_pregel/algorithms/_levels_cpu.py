@@ -59,7 +59,7 @@ class CpuLevels:
 
     def first_level(self, graph: Graph, factor: float | None) -> tuple[Level, int]:
         indptr, indices = read_only(graph.indptr), read_only(graph.indices)
-        n, m = graph.num_vertices, graph.num_edges
+        n, m = graph.num_vertices, graph.num_stored_edges
         degrees = np.empty(n, np.int64)
         weights = None
         with self._phases.measure("sum degrees"):

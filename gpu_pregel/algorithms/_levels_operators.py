@@ -278,7 +278,7 @@ class OperatorLevels:
         frontier, n = self._frontier, graph.num_vertices
         indptr, indices, given = frontier.csr()
         degrees = self._array(n, np.int64)
-        weights = self._array(1 if factor is None else graph.num_edges, np.int64)
+        weights = self._array(1 if factor is None else graph.num_stored_edges, np.int64)
         if factor is None:
             arrays = (indptr, indices, self._array(1, np.int64, 1), 0, 1.0, weights, degrees)
         else:

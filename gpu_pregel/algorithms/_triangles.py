@@ -120,7 +120,7 @@ def _count_forward(graph: Graph, target: Device, phases: Phases) -> Any:
     n, kernels = graph.num_vertices, target.kernels("triangles")
     rows = graph._csr_on(target, _forward_bytes(graph))
     counts = target.zeros(n, np.int64)
-    if graph.num_edges:
+    if graph.num_stored_edges:
         with phases.measure("direct edges") as bar:
             forward = _derive_forward(rows, target)
             pieces = _list_pieces(rows, forward, target, bar.tick)
@@ -161,12 +161,12 @@ def _most_pieces(m: int, kernels: Any) -> int:
 
 def _forward_bytes(graph: Graph) -> int:
     """Return the memory for the counts, the forward rows, their marks and positions, and the pieces in bytes."""
-    return 16 * (graph.num_vertices + 1) + 3 * graph.num_edges + _SMALL_BYTES
+    return 16 * (graph.num_vertices + 1) + 3 * graph.num_stored_edges + _SMALL_BYTES
 
 
 def _is_skewed(graph: Graph) -> bool:
     """Whether packed rows are shorter: a sample of edges shows hubs, or many neighbours per word."""
-    n, m = graph.num_vertices, graph.num_edges
+    n, m = graph.num_vertices, graph.num_stored_edges
     if m == 0:
         return False
     ends = graph.indices[np.linspace(0, m - 1, _SAMPLES).astype(np.int64)].astype(np.int64)
@@ -182,7 +182,7 @@ def _count_packed(graph: Graph, target: Device, phases: Phases) -> Array:
     groups = count_groups(degrees, graph.indptr, phases)
     order, ranks, _ = place_vertices(degrees, graph.indptr, *groups, phases)
     # An undirected edge is packed once, and so is a directed one.
-    entries = graph.num_edges if graph.is_directed else graph.num_edges // 2 + 1
+    entries = graph.num_stored_edges if graph.is_directed else graph.num_stored_edges // 2 + 1
     target.require(entries * _PACKED_BYTES + n * 28, "counting triangles")
     # A thread leaves the rest of a block unused if a row does not fit: space is reserved for it, but not touched.
     space = 2 * entries + threads * kernels.BLOCK

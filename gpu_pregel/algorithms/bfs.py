@@ -216,7 +216,7 @@ class _CpuSearch:
     def run(self, sources: Array, limit: int) -> tuple[Array, Array]:
         """Return the hops and the parents."""
         graph, kernels, state = self._graph, self._kernels, self._state
-        n, m = graph.num_vertices, graph.num_edges
+        n, m = graph.num_vertices, graph.num_stored_edges
         rows, found = (graph.indptr, graph.indices), (self._hops, self._parents)
         self._phases.run("reset", kernels.reset, n, *found)
         self._hops[sources], self._parents[sources] = 0, sources
@@ -244,7 +244,7 @@ class _CpuSearch:
     def _search_slots(self, level: int, frontier: Array, limit: int) -> None:
         """Search as long as the frontier can be divided, but is not as large as pulls need; leave out the parents."""
         graph, kernels, state, slots = self._graph, self._kernels, self._state, self._slots
-        n, m = graph.num_vertices, graph.num_edges
+        n, m = graph.num_vertices, graph.num_stored_edges
         queues = self._target.empty(slots * _SLOT_SPACE, np.uint32)
         stops = self._target.zeros(slots * kernels.STOP_LENGTH, np.int64)
         by_slot = stops.reshape(slots, -1)
@@ -292,7 +292,7 @@ class _CpuSearch:
     def _pull_levels(self, level: int, limit: int) -> None:
         """Reach level after level until the frontier has few edges again, and make it the whole queue."""
         graph, kernels, state, words = self._graph, self._kernels, self._state, self._words
-        n, m = graph.num_vertices, graph.num_edges
+        n, m = graph.num_vertices, graph.num_stored_edges
         edges = graph.csc
         visited, active, reached = (self._target.empty(words, np.uint64) for _ in range(3))
         chunk = self._chunk(words, _PULL_WORDS)

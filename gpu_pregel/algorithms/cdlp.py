@@ -158,7 +158,7 @@ def _on_cpu(
 
     ``rows_are_sorted`` by label at first if the vertices are in the order of their ids.
     """
-    n, m, threads = graph.num_vertices, graph.num_edges, target.threads
+    n, m, threads = graph.num_vertices, graph.num_stored_edges, target.threads
     target.require(8 * n * threads + 9 * n, f"label propagation with {threads} threads")
     kernels = target.kernels("cdlp")
     both = graph.is_directed
@@ -228,7 +228,7 @@ def _by_operators(frontier: Frontier, starts: Array, iterations: int) -> Any:
     graph = frontier.graph
     labels, others = frontier.upload(starts), frontier.full(0, np.uint32)
     edges = (*frontier.csr()[:2], *frontier.csc()[:2], int(graph.is_directed))
-    size = graph.num_edges * (1 + graph.is_directed)
+    size = graph.num_stored_edges * (1 + graph.is_directed)
     table = (frontier.full(0, np.uint32, size), frontier.full(0, np.int64, size))
     for _ in range(iterations):
         changed = process_vertices(_propagate, frontier, (*edges, labels, *table, others))

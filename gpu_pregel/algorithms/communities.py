@@ -149,7 +149,7 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
         raise ArgumentError(f"labels have shape {given.shape}, not ({n},): give one label for each vertex")
     if n and given.dtype.kind not in "iub":
         raise ArgumentTypeError(f"labels must be integers, not {given.dtype}: number the communities from 0")
-    if graph.num_edges == 0:
+    if graph.num_stored_edges == 0:
         return 0.0
     numbers = given if _is_dense(given) else np.unique(given, return_inverse=True)[1]
     numbers = numbers.astype(np.uint32, copy=False)

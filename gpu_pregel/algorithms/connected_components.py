@@ -158,7 +158,7 @@ def connected_components(
     edges = graph._csr_on(target, 4 * n + 4)
     labels = target.empty(n, np.uint32)
     phases = Phases(target, shown=progress)
-    chunk = n if n + graph.num_edges <= _SERIAL_SIZE else None
+    chunk = n if n + graph.num_stored_edges <= _SERIAL_SIZE else None
     phases.run_all(kernels.phases(n, *edges, not graph.is_directed, labels, target.empty), chunk=chunk)
     return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)
 

@@ -173,7 +173,7 @@ def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool)
             states[vertices] = np.arange(n, dtype=np.uint64) << np.uint64(32)
         widest = int(graph.out_degrees.max(initial=0))
     rows = graph.indptr, graph.indices, vertices
-    first = n if graph.num_edges <= _SERIAL_EDGES else min(n, _FIRST)
+    first = n if graph.num_stored_edges <= _SERIAL_EDGES else min(n, _FIRST)
     rest = states, widest, target.threads
     phases.run("color first", kernels.color, first, *rows, 0, *rest, chunk=1 if first < n else n)
     phases.run("color", kernels.color, n - first, *rows, first, *rest, chunk=_CHUNK)

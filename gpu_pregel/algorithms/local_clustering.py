@@ -132,7 +132,7 @@ def local_clustering(
 
 
 def _by_phases(graph: Graph, target: Device, phases: Phases) -> dict[str, Any]:
-    n, m = graph.num_vertices, graph.num_edges
+    n, m = graph.num_vertices, graph.num_stored_edges
     kernels = target.kernels("triangles")
     links = count_links(graph, target, phases)
     neighbors, coefficients = target.zeros(n, np.uint32), target.empty(n, np.float64)

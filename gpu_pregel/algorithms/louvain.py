@@ -148,7 +148,7 @@ def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool)
     interpreted = target.name == "python"
     # A GPU is slow where there are few edges; on the device "python", everything is interpreted.
     cpu = None if interpreted else CpuLevels(host, phases, graph.num_vertices)
-    if cpu is not None and (host is target or graph.num_edges <= _levels.SERIAL_EDGES):
+    if cpu is not None and (host is target or graph.num_stored_edges <= _levels.SERIAL_EDGES):
         on_target = {"device": target.name, "threads": target.threads}
         return cpu, lambda: ({**phases.stats(), **on_target}, phases.trace())
     frontier = Frontier(graph, device=device, progress=progress)

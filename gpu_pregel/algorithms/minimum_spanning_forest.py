@@ -183,7 +183,7 @@ def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: boo
         raise GraphError(f"minimum_spanning_forest takes at most 2^31 vertices on {device}: pass device='cpu'")
     everything = Frontier(graph, device=device, progress=progress)
     indptr, indices, _ = everything.csr()
-    weights = np.zeros(graph.num_edges, np.int32) if graph.weights is None else graph.weights
+    weights = np.zeros(graph.num_stored_edges, np.int32) if graph.weights is None else graph.weights
     keys = everything.upload(_reversed(weights) if maximum else weights)
     heaviest = np.inf if weights.dtype.kind == "f" else np.iinfo(weights.dtype).max
     labels, parents = (everything.upload(np.arange(n)) for _ in range(2))

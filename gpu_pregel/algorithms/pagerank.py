@@ -236,7 +236,7 @@ def _on_cpu(graph: Graph, given: _Settings, target: Device, *, progress: bool) -
     weights = none if given.weights is None else np.asarray(graph.csc.weights, dtype)
     rows = (indptr, indices, weights, None if is_symmetric else divisors, teleport)
 
-    blocks, chunks = block_count(n, graph.num_edges), max(1, -(-n // _CHUNK))
+    blocks, chunks = block_count(n, graph.num_stored_edges), max(1, -(-n // _CHUNK))
     shares, following, changes = np.empty(n, dtype), np.empty(n, dtype), np.empty(blocks)
     dangling = np.zeros(max(blocks, chunks))
     scores = none if given.initial is None else given.initial.astype(dtype)

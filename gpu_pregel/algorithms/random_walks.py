@@ -205,7 +205,7 @@ def _edges(graph: Graph, target: Device, weighted: bool) -> tuple[Any, Any, Any]
     def derive() -> Any:
         everyone = Frontier(graph, device=target.name, threads=target.threads)
         weights = everyone.csr().weights
-        cumulative = everyone.full(0.0, np.float64, graph.num_edges)
+        cumulative = everyone.full(0.0, np.float64, graph.num_stored_edges)
         process_vertices(_accumulate, everyone, [indptr, weights, cumulative])
         return cumulative
 

@@ -238,7 +238,7 @@ def _default_delta(graph: Graph) -> float:
 
     def derive() -> float:
         degrees = graph.out_degrees
-        return float(np.dot(degrees, degrees.astype(np.float64))) / max(1, graph.num_edges)
+        return float(np.dot(degrees, degrees.astype(np.float64))) / max(1, graph.num_stored_edges)
 
     mean = _weight_facts(graph)[1]
     delta = max(2 * mean / max(1.0, graph._fact("degree at the end of an edge", derive)), mean / _LEAST_BINS)
@@ -252,7 +252,7 @@ class _CpuSearch:
     def __init__(self, graph: Graph, target: Device, phases: Phases, delta: float, limit: float) -> None:
         self._graph, self._target, self._phases = graph, target, phases
         self._kernels: Any = target.kernels("sssp")
-        n, m = graph.num_vertices, graph.num_edges
+        n, m = graph.num_vertices, graph.num_stored_edges
         weights = graph.weights
         assert weights is not None
         if weights.dtype.kind == "f":
@@ -280,7 +280,7 @@ class _CpuSearch:
         self._refill(0.0)
         base, width, relaxed = 0.0, 1, 0
         wanted = _SLOT_EDGES * self._slots if self._slots > 1 else _ROUND_EDGES
-        most = 2 * _SLOT_EDGES if self._slots > 1 else graph.num_edges
+        most = 2 * _SLOT_EDGES if self._slots > 1 else graph.num_stored_edges
         while True:
             self._phases.run("share", kernels.share, 1, self._pool, self._shared, self._bins, common)
             current = int(common[kernels.CURRENT])

@@ -119,7 +119,7 @@ def _on_cpu(graph: Graph, target: Device, progress: bool) -> tuple[Array, Any, A
     n = graph.num_vertices
     phases = Phases(target, shown=progress)
     labels = target.empty(n, np.uint32)
-    if graph.num_edges <= _SERIAL_EDGES:
+    if graph.num_stored_edges <= _SERIAL_EDGES:
         states, rest = target.zeros(n, np.uint8), np.arange(n, dtype=np.uint32)
     else:
         states, rest = _around_pivot(graph, target, kernels, phases, labels)
@@ -168,7 +168,7 @@ def _is_dense(graph: Graph, indptr: Array, new: Array) -> bool:
     """Return whether to pull rather than to push from new vertices."""
     if len(new) > graph.num_vertices // _MANY:
         return True
-    return int((indptr[new + 1] - indptr[new]).sum()) > graph.num_edges // _EDGE_SHARE
+    return int((indptr[new + 1] - indptr[new]).sum()) > graph.num_stored_edges // _EDGE_SHARE
 
 
 def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any, Any, Any]:

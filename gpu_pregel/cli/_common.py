@@ -305,6 +305,7 @@ def summary(graph: Graph) -> dict[str, Any]:
     return {
         "num_vertices": graph.num_vertices,
         "num_edges": graph.num_edges,
+        "num_stored_edges": graph.num_stored_edges,
         "directed": graph.is_directed,
         "weights": None if graph.weights is None else str(graph.weights.dtype),
     }

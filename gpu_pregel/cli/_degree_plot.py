@@ -38,7 +38,7 @@ def draw(graph: Graph, title: str, path: str) -> None:
     highest = max(10, *(int(degrees.max(initial=0)) for degrees in series.values()))
     axis.set_xlim(0.8, 1.5 * highest)
     axis.set_ylim(0.8, 1.5 * max(10, graph.num_vertices))
-    _style(axis, f"{os.path.basename(title)}: {graph.num_vertices:,} vertices, {graph.num_edges:,} stored edges")
+    _style(axis, f"{os.path.basename(title)}: {graph.num_vertices:,} vertices, {graph.num_stored_edges:,} stored edges")
     image = BytesIO()
     figure.savefig(image, format=path.rpartition(".")[2], dpi=160)
     with atomic_file(path) as file:

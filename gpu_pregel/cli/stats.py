@@ -83,13 +83,12 @@ def collect(graph: Graph, device: dict[str, Any]) -> dict[str, Any]:
     """
     n, directed = graph.num_vertices, graph.is_directed
     loops, duplicates = _count_loops_and_duplicates(graph)
-    edges = graph.num_edges if directed else (graph.num_edges + loops) // 2
     found: dict[str, Any] = {
         "vertices": n,
-        "edges": edges,
-        "stored_edges": graph.num_edges,
+        "edges": graph.num_edges,
+        "stored_edges": graph.num_stored_edges,
         "directed": directed,
-        "density": edges * (1 if directed else 2) / (n * (n - 1)) if n > 1 else 0.0,
+        "density": graph.num_edges * (1 if directed else 2) / (n * (n - 1)) if n > 1 else 0.0,
         "self_loops": loops,
         "duplicate_edges": duplicates,
         "weights": _summarise_weights(graph),

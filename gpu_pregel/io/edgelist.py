@@ -104,7 +104,9 @@ def write(graph: Graph, path: str, _format: str) -> None:
             file.write(f"{separator.join(names)}\n".encode())
         elif suffix in (".txt", ".snap"):
             kind = "Directed" if graph.is_directed else "Undirected"
-            file.write(f"# {kind} graph: {graph.num_vertices} vertices, {graph.num_edges} stored edges\n".encode())
+            file.write(
+                f"# {kind} graph: {graph.num_vertices} vertices, {graph.num_stored_edges} stored edges\n".encode()
+            )
         write_edges(file, graph, separator=separator or " ", ids=graph.ids, quoted=separator is not None)
         if separator is None and graph.ids is None and has_isolated_vertices(graph):
             # At the end, where it does not disturb GAPBS, which stops reading at the first line of another form.

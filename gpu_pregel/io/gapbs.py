@@ -92,7 +92,7 @@ def write(graph: Graph, path: str, _format: str) -> None:
         )
     with atomic_file(path) as file:
         file.write(bytes([graph.is_directed]))
-        write_array(file, np.array([graph.num_edges, graph.num_vertices], "<i8"))
+        write_array(file, np.array([graph.num_stored_edges, graph.num_vertices], "<i8"))
         _write_csr(file, graph.to_csr())
         if graph.is_directed:
             _write_csr(file, graph.csc)

@@ -135,7 +135,7 @@ def write(graph: Graph, path: str, _format: str) -> None:
     """Write a Matrix Market file: general if directed, otherwise the lower triangle of a symmetric matrix."""
     kind = None if graph.weights is None else graph.weights.dtype.kind
     field = {None: "pattern", "f": "real"}.get(kind, "integer")
-    n, entries = graph.num_vertices, graph.num_edges
+    n, entries = graph.num_vertices, graph.num_stored_edges
     if not graph.is_directed:
         entries = (entries + _count_self_loops(graph)) // 2
     with atomic_file(path) as file:

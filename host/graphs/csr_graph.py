@@ -15,7 +15,7 @@ from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
-from gpu_pregel.host.graphs.edge_arrays import has_duplicates, lock
+from gpu_pregel.host.graphs.edge_arrays import count_self_loops, has_duplicates, lock
 from gpu_pregel.host.graphs.partitions import Partition, partition_graph
 
 if TYPE_CHECKING:
@@ -78,6 +78,16 @@ class CSRGraph:
 
     @property
     def num_edges(self) -> int:
+        """Number of edges, as in NetworkX: an undirected edge counts once, parallel edges each.
+
+        Of an undirected graph the first use counts the self-loops, which takes a pass over the edges.
+        """
+        if self.is_directed:
+            return self.num_stored_edges
+        return self._fact("num_edges", lambda: (self.num_stored_edges + count_self_loops(self._csr)) // 2)
+
+    @property
+    def num_stored_edges(self) -> int:
         """Number of stored edges, m: an undirected edge counts twice, a self-loop once."""
         return len(self.indices)
 
@@ -89,7 +99,7 @@ class CSRGraph:
     def __repr__(self) -> str:
         kind = "directed" if self.is_directed else "undirected"
         weights = "" if self.weights is None else f", {self.weights.dtype} weights"
-        return f"<Graph: {self.num_vertices:,} vertices, {self.num_edges:,} stored edges, {kind}{weights}>"
+        return f"<Graph: {self.num_vertices:,} vertices, {self.num_stored_edges:,} stored edges, {kind}{weights}>"
 
     # Facts derived on first use and cached by name.
 
@@ -145,7 +155,7 @@ class CSRGraph:
     def _on(self, device: Device) -> DeviceGraph:
         """Return the cache of this graph's arrays on a device."""
         memory = device.name.partition(":")[0] if device.name.startswith("emulated") else device.name
-        return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_edges))
+        return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_stored_edges))
 
     def _keep_on_device(self, given: tuple[Any, Any, Any], *, shared: bool) -> None:
         """Keep those of the arrays from which the CSR was made that are in device memory, for use on that device."""

@@ -61,9 +61,9 @@ class DeviceEdges:
 class DeviceGraph:
     """Copies of a graph's host arrays on a device, one of each array and dtype."""
 
-    def __init__(self, device: Device, num_edges: int) -> None:
+    def __init__(self, device: Device, num_stored_edges: int) -> None:
         self.device = device
-        self.offset = np.dtype(np.uint32 if num_edges < _SMALL_OFFSETS else np.int64)
+        self.offset = np.dtype(np.uint32 if num_stored_edges < _SMALL_OFFSETS else np.int64)
         self._copies: dict[Any, tuple[Any, Any]] = {}
         self._host_edges: dict[Any, _HostEdges] = {}
 

@@ -15,6 +15,8 @@ from gpu_pregel.host.graphs.csr import CSR, MAX_VERTICES, WEIGHT_DTYPES
 
 Array = np.ndarray[Any, Any]
 
+_EDGES_AT_ONCE = 1 << 22
+"""Edges whose sources are made at once, to keep what that takes small beside the graph."""
 _locked: WeakValueDictionary[int, Array] = WeakValueDictionary()
 """The arrays of which :func:`lock` has returned views, by their addresses; nobody may write them."""
 
@@ -114,6 +116,17 @@ def lock(array: Array) -> Array:
         return array
     _locked[id(array)] = array
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
+
+
+def count_self_loops(csr: CSR) -> int:
+    """Return the number of stored edges from a vertex to itself."""
+    first, loops, n = 0, 0, len(csr.indptr) - 1
+    while first < n:
+        last = max(first + 1, int(np.searchsorted(csr.indptr, csr.indptr[first] + _EDGES_AT_ONCE, "right")) - 1)
+        sources = np.repeat(np.arange(first, last, dtype=csr.indices.dtype), np.diff(csr.indptr[first : last + 1]))
+        loops += int(np.count_nonzero(sources == csr.indices[csr.indptr[first] : csr.indptr[last]]))
+        first = last
+    return loops
 
 
 def has_duplicates(csr: CSR) -> bool:

@@ -151,7 +151,7 @@ def grid(
     --------
     >>> import gpu_pregel as gp
     >>> gp.grid(2, 3, holes=0).num_edges
-    14
+    7
     """
     rows, columns, bits = check_grid(rows, rows if columns is None else columns, holes, seed)
     workers = thread_count(threads)

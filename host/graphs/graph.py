@@ -127,7 +127,9 @@ class Graph(GraphQueries):
         <Graph: 2 vertices, 2 stored edges, undirected>
         """
         csr = transforms.simplify(self.to_csr())
-        return self if len(csr.indices) == self.num_edges else Graph(csr, directed=self.is_directed, ids=self.ids)
+        return (
+            self if len(csr.indices) == self.num_stored_edges else Graph(csr, directed=self.is_directed, ids=self.ids)
+        )
 
     def largest_component(self, *, device: DeviceName = "auto", threads: int | None = None) -> Graph:
         """Return the subgraph of the largest connected component; of the largest weak component if directed.
@@ -180,6 +182,10 @@ class _TransposedGraph(Graph):
     @property
     def num_edges(self) -> int:
         return self._original.num_edges
+
+    @property
+    def num_stored_edges(self) -> int:
+        return self._original.num_stored_edges
 
     @property
     def nbytes(self) -> int:

@@ -103,7 +103,7 @@ def direction_costs(gpu: Gpu | None, program: CompiledProgram, graph: Graph) -> 
     """Return the costs of a program on a graph; None without a GPU."""
     if gpu is None:
         return None
-    edges, weights = graph.num_edges, graph.weights
+    edges, weights = graph.num_stored_edges, graph.weights
     weight = 0 if weights is None or not program.per_edge else weights.itemsize
     return DirectionCosts(
         vertices=graph.num_vertices,

@@ -196,7 +196,7 @@ def process_edges(
     push = mode == "push"
     if mode == "auto":
         edges = run.operators.degree_sum(active, graph.csc if transpose else graph._csr)
-        push = edges * PULL_SHARE < graph.num_edges
+        push = edges * PULL_SHARE < graph.num_stored_edges
         if receives is None and active.count < graph.num_vertices:
             push = push or run.operators.pushes_to_all
     bodies = Bodies(body, receives, kinds, weight, weights is not None)

@@ -87,7 +87,7 @@ class CpuOperators:
 
     def everything(self) -> CpuSet:
         """Return the set of all vertices."""
-        return CpuSet(self._pool, None, self._graph.num_vertices, self._graph.num_edges, queued=False)
+        return CpuSet(self._pool, None, self._graph.num_vertices, self._graph.num_stored_edges, queued=False)
 
     def chosen(self, flags: Array) -> CpuSet:
         """Return the set of the vertices with true ``flags``, bool[n]."""

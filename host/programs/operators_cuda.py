@@ -145,7 +145,7 @@ class CudaOperators:
     def everything(self) -> CudaSet:
         """Return the set of all vertices."""
         active = CudaSet(self._pool, None, transposed=False, queued=False)
-        active.count, active.edges = self._n, self._graph.num_edges
+        active.count, active.edges = self._n, self._graph.num_stored_edges
         return active
 
     def chosen(self, flags: Array) -> CudaSet:
@@ -272,7 +272,7 @@ class CudaOperators:
         pieces = (edges.piece_vertices, edges.piece_begins, edges.piece_ends)
         given = (rows.indptr, *pieces, edges.indices, self._weights(edges, bodies))
         # As many edges of a row as are needed, on average, to find one from the frontier.
-        quota = max(1, min(MAX_QUOTA, self._graph.num_edges // max(1, active.edges)))
+        quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))
         return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), quota, *given)
 
     def _weights(self, edges: DeviceEdges, bodies: Bodies) -> Any:
@@ -324,7 +324,7 @@ class CudaOperators:
         pool = list(self._pool.items())  # a set that is collected meanwhile may add a capacity
         enough = min((size for size, free in pool if free and size >= capacity), default=None)
         if enough is None:
-            storage = _Storage(self._device, self._n, self._graph.num_edges)
+            storage = _Storage(self._device, self._n, self._graph.num_stored_edges)
             storage.reserve(capacity)
             return storage
         storage, queued = self._pool[enough].pop()

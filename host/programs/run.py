@@ -206,7 +206,7 @@ def prepare(
     compiled = compile_for_device(target, graph, program, check=check)
     costs = direction_costs(target.gpu, compiled, graph)
     directions = make_direction_rule(
-        *(program, compiled, graph.num_edges),
+        *(program, compiled, graph.num_stored_edges),
         vertices=graph.num_vertices,
         mode=mode,
         deterministic=deterministic,
@@ -326,7 +326,7 @@ def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
         )
     return Identity(
         vertices=graph.num_vertices,
-        edges=graph.num_edges,
+        edges=graph.num_stored_edges,
         directed=graph.is_directed,
         weights=None if weights is None else str(weights.dtype),
         content=f"{graph.content_hash:016x}",

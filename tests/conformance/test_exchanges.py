@@ -146,7 +146,7 @@ def run(
     target = get_device(device)
     compiled = compile_for_device(target, graph, program)
     given: dict[str, Any] = {"vertices": graph.num_vertices, "costs": direction_costs(target.gpu, compiled, graph)}
-    rule = make_direction_rule(program, compiled, graph.num_edges, **given, mode=mode, deterministic=True)
+    rule = make_direction_rule(program, compiled, graph.num_stored_edges, **given, mode=mode, deterministic=True)
     always = program.active == "always"
     options: dict[str, Any] = {"partitions": partitions, "push_limit": rule.push_limit, "exchange": exchange}
     state = make_state(target, graph, compiled, always=always, **options)

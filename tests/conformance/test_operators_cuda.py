@@ -364,7 +364,7 @@ def test_too_little_memory_is_an_error_before_any_work(monkeypatch: pytest.Monke
     graph, device = with_hubs(directed=True), get_device("emulated")
     memory = device.memory  # type: ignore[attr-defined]
     frontier = gp.Frontier(graph, device="emulated")
-    monkeypatch.setattr(memory, "capacity", memory.live_bytes + 4 * graph.num_edges)
+    monkeypatch.setattr(memory, "capacity", memory.live_bytes + 4 * graph.num_stored_edges)
     with pytest.raises(NotEnoughMemoryError, match=r"a graph of 2,217 vertices and .* edges needs .* of memory"):
         gp.process_edges(take, frontier, [1, 2], mode="push")
 

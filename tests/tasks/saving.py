@@ -12,6 +12,6 @@ for name in ("graph.pregel", "graph.parquet", "graph.csv", "graph.el", "graph.mt
         print(f"{name}: refused, .pregel is named: {'.pregel' in str(error)}")
         continue
     again = gp.read_graph(name)
-    print(f"{name}: {list(again.ids)} {again.weights.tolist()} {again.num_edges}")
+    print(f"{name}: {list(again.ids)} {again.weights.tolist()} {again.num_stored_edges}")
 gp.connected_components(graph).save("components.csv")
 print(Path("components.csv").read_text())

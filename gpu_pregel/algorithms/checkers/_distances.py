@@ -57,4 +57,4 @@ def _hops_in_scipy(csr: CSR, source: int) -> Array:
 def checked_vertices(graph: Graph) -> Array:
     """Return the vertices from which a checker searches: all, or an even sample of those of a large graph."""
     n = graph.num_vertices
-    return np.arange(0, n, max(1, n * (n + graph.num_edges) // _WORK))
+    return np.arange(0, n, max(1, n * (n + graph.num_stored_edges) // _WORK))

@@ -17,8 +17,8 @@ _EDGES_AT_ONCE = 1 << 24
 
 def edge_parts(graph: Graph) -> Iterator[tuple[Array, Array, Array | int]]:
     """Yield the sources, destinations and weights, or the weight 1, of a part of the stored edges after the other."""
-    for begin in range(0, graph.num_edges, _EDGES_AT_ONCE):
-        end = min(begin + _EDGES_AT_ONCE, graph.num_edges)
+    for begin in range(0, graph.num_stored_edges, _EDGES_AT_ONCE):
+        end = min(begin + _EDGES_AT_ONCE, graph.num_stored_edges)
         u = np.searchsorted(graph.indptr, np.arange(begin, end), side="right") - 1
         weights = 1 if graph.weights is None else graph.weights[begin:end]
         yield u, graph.indices[begin:end].astype(np.int64), weights

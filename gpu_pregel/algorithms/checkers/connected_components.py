@@ -44,7 +44,7 @@ def check_connected_components(graph: Graph, result: Any) -> None:
 
     # No edge joins two components.
     sources = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.indptr))
-    for begin in range(0, graph.num_edges, _EDGES_AT_ONCE):
+    for begin in range(0, graph.num_stored_edges, _EDGES_AT_ONCE):
         u, v = sources[begin : begin + _EDGES_AT_ONCE], graph.indices[begin : begin + _EDGES_AT_ONCE]
         broken = labels[u] != labels[v]
         if broken.any():

@@ -40,7 +40,7 @@ def check_sample_neighbors(graph: Graph, result: Any) -> None:
         raise VerificationError("a vertex has two numbers")
     for name, numbers, count in (
         ("vertices", vertices, graph.num_vertices),
-        ("edges", edges, graph.num_edges),
+        ("edges", edges, graph.num_stored_edges),
         ("sources", result.sources, len(vertices)),
         ("targets", result.targets, len(vertices)),
     ):

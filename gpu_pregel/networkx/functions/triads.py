@@ -42,7 +42,9 @@ def triadic_census(G: BackendGraph, nodelist: Any = None) -> dict[str, int]:
     n = len(G)
     graph = G.engine().simplify()
     # 1 for an out-edge, 2 for an in-edge, 3 for both.
-    once = None if graph.num_edges == G.topology.m else first_of_parallel(G.topology.indptr, G.topology.neighbors)
+    once = (
+        None if graph.num_stored_edges == G.topology.m else first_of_parallel(G.topology.indptr, G.topology.neighbors)
+    )
     rows = symmetric_rows(G, once, backward=2.0)
     codes = rows.values.astype(np.int64)
     counts = np.zeros((n, 64), np.int64)

@@ -44,7 +44,7 @@ def test_cc_prints_json_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     expected = gp.connected_components(graph)
     assert answer["components"] == expected.count
     assert answer["largest"] == expected.sizes().max()
-    assert (answer["num_vertices"], answer["num_edges"]) == (256, graph.num_edges)
+    assert (answer["num_vertices"], answer["num_stored_edges"]) == (256, graph.num_stored_edges)
     assert (answer["device"], answer["threads"], answer["verified"]) == ("cpu", 1, False)
     assert len(answer["seconds"]["trials"]) == 2
 
@@ -73,7 +73,7 @@ def test_generate_and_convert_give_the_same_graph(
     one, two = gp.read_graph(first), gp.read_graph(second)
     assert np.array_equal(one.indptr, two.indptr)
     assert np.array_equal(one.indices, two.indices)
-    assert (made["num_vertices"], made["num_edges"]) == (one.num_vertices, one.num_edges)
+    assert (made["num_vertices"], made["num_stored_edges"]) == (one.num_vertices, one.num_stored_edges)
 
 
 def test_convert_accepts_options_for_reading(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_convert_accepts_options_for_reading(tmp_path: Path) -> None:
     options = ["--format", "edgelist", "--directed", "--num-vertices", "9", "--drop-duplicates", "--drop-self-loops"]
     assert main(["convert", str(source), str(target), *options]) == 0
     graph = gp.read_graph(target)
-    assert (graph.num_vertices, graph.num_edges, graph.is_directed) == (9, 1, True)
+    assert (graph.num_vertices, graph.num_stored_edges, graph.is_directed) == (9, 1, True)
 
 
 def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[str]) -> None:

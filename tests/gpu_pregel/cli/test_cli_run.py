@@ -120,12 +120,12 @@ def test_json_contains_the_trace(programs: str, capsys: pytest.CaptureFixture[st
     assert main([*call, "--partitions", "3"]) == 0
     answer = json.loads(capsys.readouterr().out)
     graph = gp.kronecker(8, 4, seed=3)
-    assert (answer["num_vertices"], answer["num_edges"]) == (256, graph.num_edges)
+    assert (answer["num_vertices"], answer["num_stored_edges"]) == (256, graph.num_stored_edges)
     assert (answer["graph"], answer["program"]) == ("kronecker 8", f"{programs}:labels")
     assert (answer["device"], answer["threads"], answer["partitions"]) == ("cpu", 1, 3)
     assert answer["status"] == "completed"
     assert answer["supersteps"] == len(answer["trace"]) > 2
-    assert answer["trace"][0]["active_edges"] == graph.num_edges
+    assert answer["trace"][0]["active_edges"] == graph.num_stored_edges
     assert len(answer["seconds"]["trials"]) == 2
 
 

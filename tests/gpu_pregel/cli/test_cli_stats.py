@@ -113,7 +113,7 @@ def test_output_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["stats", "-g", "6", "--json", "--device", "cpu", "--threads", "1"]) == 0
     found = json.loads(capsys.readouterr().out)
     graph = gp.kronecker(6)
-    assert (found["graph"], found["stored_edges"]) == ("kronecker 6", graph.num_edges)
+    assert (found["graph"], found["stored_edges"]) == ("kronecker 6", graph.num_stored_edges)
     assert found["degree"]["max"] == graph.out_degrees.max()
 
 

@@ -45,7 +45,7 @@ def test_reads(write_file: WriteFile, edges: Any) -> None:
 def test_direction_can_be_chosen(write_file: WriteFile, edges: Any) -> None:
     undirected = gp.read_graph(write_file("a.sg", ARCS), directed=False)
     assert not undirected.is_directed
-    assert undirected.num_edges == 4
+    assert undirected.num_stored_edges == 4
     assert edges(undirected) == [(0, 2), (1, 2)]
     both = gp.read_graph(write_file("a.sg", PATH), directed=True)
     assert both.is_directed

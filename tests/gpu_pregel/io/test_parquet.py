@@ -139,7 +139,7 @@ def test_dates_are_kept_in_every_unit(unit: str, tmp_path: Path) -> None:
 def test_options_override_the_metadata(tmp_path: Path) -> None:
     gp.Graph.from_edgelist([0], [1], directed=True, num_vertices=5).save(tmp_path / "a.parquet")
     graph = gp.read_graph(tmp_path / "a.parquet", directed=False, num_vertices=9)
-    assert (graph.num_vertices, graph.num_edges, graph.is_directed) == (9, 2, False)
+    assert (graph.num_vertices, graph.num_stored_edges, graph.is_directed) == (9, 2, False)
 
 
 def test_empty_graph(tmp_path: Path, equal: Any) -> None:

@@ -195,7 +195,7 @@ def test_too_little_memory_raises_before_anything_is_allocated(case: Case, use: 
     needed = device.required[0]
     device, graph = use(needed - 1), case.make()
     figures = r"needs [\d.]+ \w+ of memory on device emulated, but only [\d.]+ \w+ are available: use a smaller graph"
-    what = f"{graph.num_vertices:,} vertices and {graph.num_edges:,} stored edges"
+    what = f"{graph.num_vertices:,} vertices and {graph.num_stored_edges:,} stored edges"
     with pytest.raises(NotEnoughMemoryError, match=f"{re.escape(what)} {figures}"):
         case.work(graph, device="emulated")
     assert (device.memory.live_bytes, device.memory.peak_bytes, device.memory.uploads) == (0, 0, 0)

@@ -38,7 +38,7 @@ def host(array: Any) -> list[Any]:
 @EMULATED
 def test_edges_are_rows_and_the_pieces_of_long_rows(device: EmulatedDevice, graph: gp.Graph) -> None:
     (whole,) = graph._partitions(1, threads=1)
-    out = DeviceGraph(device, graph.num_edges).edges(whole.out_edges, HUB, sparse=True)
+    out = DeviceGraph(device, graph.num_stored_edges).edges(whole.out_edges, HUB, sparse=True)
     assert (host(out.begins), host(out.ends)) == ([0, 5, 7, 7], [5, 7, 7, 8])
     assert (out.begins.dtype, out.indices.dtype, out.weights.dtype) == (np.uint32, np.uint32, np.float64)
     assert host(out.indices) == [1, 2, 2, 3, 3, 0, 3, 3]
@@ -53,7 +53,7 @@ def test_edges_are_rows_and_the_pieces_of_long_rows(device: EmulatedDevice, grap
 @EMULATED
 def test_a_partition_lists_the_rows_that_have_edges() -> None:
     device, graph = EmulatedDevice(0, EmulatedMemory()), gp.Graph.from_edgelist([0, 70], [1, 130], num_vertices=140)
-    there = DeviceGraph(device, graph.num_edges)
+    there = DeviceGraph(device, graph.num_stored_edges)
     parts = graph._partitions(3, threads=1)
     pulled = [there.edges(part.in_edges, HUB, sparse=False) for part in parts]
     assert [host(edges.rows) for edges in pulled] == [[0, 1], [130], [70]]
@@ -70,7 +70,7 @@ def test_memory_grows_with_the_partition_and_not_with_the_graph(device: Emulated
     graph = gp.grid(1, 1 << 14, holes=0)
     totals = {}
     for partitions in (1, 4, 16, 64):
-        there = DeviceGraph(device, graph.num_edges)
+        there = DeviceGraph(device, graph.num_stored_edges)
         there.copy(graph.indices)
         parts = graph._partitions(partitions, threads=1)
         totals[partitions] = there.missing_bytes(parts, [], HUB)
@@ -84,7 +84,7 @@ def test_memory_grows_with_the_partition_and_not_with_the_graph(device: Emulated
 @EMULATED
 def test_no_array_is_copied_twice(device: EmulatedDevice) -> None:
     graph = gp.kronecker(6, 4)
-    there = DeviceGraph(device, graph.num_edges)
+    there = DeviceGraph(device, graph.num_stored_edges)
     (whole,) = graph._partitions(1, threads=1)
     indptr, indices = there.csr(graph.to_csr(), 0)
     needed = there.missing_bytes([whole], [graph.out_degrees], HUB)

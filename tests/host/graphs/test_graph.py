@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.host.graphs import edge_arrays
 from gpu_pregel.host.graphs.csr import MAX_VERTICES
 from tests.graphs import arrays, edge_lists
 
@@ -25,7 +26,21 @@ def rows(graph: gp.Graph) -> list[list[int]]:
 def test_an_undirected_edge_is_stored_twice_and_a_self_loop_once() -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2], [1, 1, 0])
     assert rows(graph) == [[1, 2], [0, 1], [0]]
-    assert (graph.num_vertices, graph.num_edges, graph.is_directed) == (3, 5, False)
+    assert (graph.num_vertices, graph.num_stored_edges, graph.is_directed) == (3, 5, False)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@given(edge_lists())
+def test_edges_count_as_in_networkx(directed: bool, given: tuple[int, list[tuple[int, int]]]) -> None:
+    graph = gp.Graph.from_edgelist(*arrays(given[1]), num_vertices=given[0], directed=directed)
+    oracle = networkx.MultiDiGraph() if directed else networkx.MultiGraph()
+    oracle.add_edges_from(given[1])
+    assert graph.num_edges == graph.transpose().num_edges == oracle.number_of_edges()
+
+
+def test_edges_are_counted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_arrays, "_EDGES_AT_ONCE", 3)
+    assert gp.Graph.from_edgelist([0, 1, 2, 2, 4], [1, 1, 0, 4, 4]).num_edges == 5
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_scipy_keeps_explicit_zeros_and_checks_the_shape() -> None:
 def test_boolean_matrices_have_no_weights(form: str) -> None:
     matrix = getattr(scipy.sparse, form)(np.array([[False, True], [True, False]]))
     graph = gp.Graph.from_scipy(matrix)
-    assert (graph.num_edges, graph.weights, graph.is_directed) == (2, None, False)
+    assert (graph.num_stored_edges, graph.weights, graph.is_directed) == (2, None, False)
     assert gp.connected_components(matrix).count == 1
     stored = scipy.sparse.coo_array(([True, False, True], ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
     graph = gp.Graph.from_scipy(stored.asformat(form[:3]))
@@ -82,7 +82,7 @@ def test_repeated_scipy_entries_are_edges(directed: bool) -> None:
     assert (graph.num_vertices, graph.indices.tolist()) == (4, [1, 1, 0, 0, 2])
     assert graph.weights.tolist() == [2, 3, 2, 3, 9]
     csr = scipy.sparse.csr_array(([2.0, 3.0], [1, 1], [0, 2, 2]), shape=(2, 2))
-    assert gp.Graph.from_scipy(csr).num_edges == 2
+    assert gp.Graph.from_scipy(csr).num_stored_edges == 2
     assert gp.Graph.from_scipy(scipy.sparse.coo_matrix((3, 3)), weighted=False).num_vertices == 3
 
 
@@ -107,7 +107,7 @@ def test_networkx_nodes_become_ids_and_weights_must_be_complete() -> None:
     assert weights.tolist() == [2.5, 1]
     multi = gp.Graph.from_networkx(networkx.MultiGraph([(0, 1), (0, 1), (1, 1)]))
     assert isinstance(multi.to_networkx(), networkx.MultiGraph)
-    assert multi.num_edges == 5
+    assert multi.num_stored_edges == 5
 
 
 def test_missing_columns_and_nulls_are_reported() -> None:

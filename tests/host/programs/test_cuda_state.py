@@ -28,7 +28,7 @@ def path(n: int) -> gp.Graph:
 
 def begin(graph: gp.Graph, program: gp.VertexProgram, device: Any, partitions: int = 1, *, forced: bool = True) -> Any:
     """Return the state of a run before superstep 0."""
-    always, limit = program.active == "always", None if forced else (graph.num_edges - 1) // PULL_SHARE
+    always, limit = program.active == "always", None if forced else (graph.num_stored_edges - 1) // PULL_SHARE
     compiled = compile_for_device(device, graph, program)
     return make_state(device, graph, compiled, always=always, partitions=partitions, push_limit=limit)
 
@@ -161,7 +161,7 @@ def test_snapshots_equal_those_of_the_cpu_and_can_be_restored(device: str) -> No
     other.restore({name: array.copy() for name, array in states[1].items()})
     for name, array in other.snapshot().items():
         assert array.tobytes() == states[1][name].tobytes()
-    activity = Activity(128, graph.num_edges)
+    activity = Activity(128, graph.num_stored_edges)
     steps = [run.execute("pull", 1, activity, (), 1)[0] for run in (runs[0], other)]
     assert steps[0] == steps[1]
 

@@ -85,9 +85,9 @@ def test_the_rule_follows_the_costs_on_a_gpu_only() -> None:
     assert direction_costs(None, compiled, graph) is None
     costs = direction_costs(H100, compiled, graph)
     assert costs is not None
-    rule = make_direction_rule(LABELS, compiled, graph.num_edges, mode="auto", deterministic=True, costs=costs)
+    rule = make_direction_rule(LABELS, compiled, graph.num_stored_edges, mode="auto", deterministic=True, costs=costs)
     limit = costs.push_limit
-    assert rule.push_limit == limit > graph.num_edges // 20
+    assert rule.push_limit == limit > graph.num_stored_edges // 20
     assert [rule.choose(Activity(1, edges)) for edges in (limit, limit + 1)] == ["push", "pull"]
-    forced = make_direction_rule(LABELS, compiled, graph.num_edges, mode="pull", deterministic=True, costs=costs)
+    forced = make_direction_rule(LABELS, compiled, graph.num_stored_edges, mode="pull", deterministic=True, costs=costs)
     assert (forced.choose(Activity(1, 1)), forced.push_limit) == ("pull", None)

@@ -74,7 +74,7 @@ def count(device: Any, graph: gp.Graph, rank: Array, first: int = 0) -> tuple[Ar
     begins, heads = forward_by(rank, graph)
     indptr, begins = (device.upload((array + first).astype(offset)) for array in (graph.indptr, begins))
     indices, heads = (far(device.upload(array), first) for array in (graph.indices, heads))
-    room = _triangles._most_pieces(graph.num_edges, kernels) + graph.num_vertices
+    room = _triangles._most_pieces(graph.num_stored_edges, kernels) + graph.num_vertices
     pieces, numbers, control = (device.zeros(size, kind) for size, kind in ((room, np.uint32),) * 2 + ((1, np.uint64),))
     n, counts = graph.num_vertices, device.zeros(graph.num_vertices, np.int64)
     device.launch(kernels.list_pieces, n, indptr, begins, pieces, numbers, control)
@@ -191,7 +191,7 @@ def test_the_memory_is_reserved(kind: str) -> None:
     device: Any = EmulatedDevice(memory=memory)
     phases = Phases(device, shown=False)
     _triangles.count_links(graph, device, phases)
-    rows = 4 * (graph.num_vertices + 1 + graph.num_edges)
+    rows = 4 * (graph.num_vertices + 1 + graph.num_stored_edges)
     needed = _triangles._forward_bytes(graph)
     assert needed * 0.7 - 4096 < memory.peak_bytes - rows <= needed
     memory.capacity = memory.live_bytes + needed - 1
@@ -206,7 +206,7 @@ def test_bytes_per_edge() -> None:
     work = partial(_triangles.count_links, graph, device, Phases(device, shown=False))
     assert count_launches(device, work)[1] == 1
     found = count_accesses(device, work)
-    assert 32 * sum(accesses.sectors for accesses in found.values()) < 340 * graph.num_edges
+    assert 32 * sum(accesses.sectors for accesses in found.values()) < 340 * graph.num_stored_edges
     assert len(found) == 9
 
 
@@ -227,7 +227,7 @@ def test_stored_edges_that_fill_their_tiles() -> None:
     """Then the mark after the last edge is in a tile of its own."""
     n = TILE // 2
     graph = built(np.stack([np.arange(n), np.roll(np.arange(n), 1)], axis=1), n)
-    assert graph.num_edges == TILE
+    assert graph.num_stored_edges == TILE
     assert gp.triangle_count(graph, device="emulated").total == 0
 
 

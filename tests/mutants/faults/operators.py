@@ -52,13 +52,13 @@ _OPERATORS_CUDA = faults_in(
     ),
     (
         "a pull's quota is always the largest",
-        "quota = max(1, min(MAX_QUOTA, self._graph.num_edges // max(1, active.edges)))",
+        "quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))",
         "quota = MAX_QUOTA",
         "tests/kernels/programs/test_operator_counts.py::test_a_pull_leaves_rows_that_do_not_receive_any_more[short]",
     ),
     (
         "a pull's quota does not depend on the frontier",
-        "quota = max(1, min(MAX_QUOTA, self._graph.num_edges // max(1, active.edges)))",
+        "quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))",
         "quota = 64",
         "tests/kernels/programs/test_operator_counts.py::test_a_pull_leaves_rows_that_do_not_receive_any_more[short]",
     ),
