@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
     from gpu_pregel import networkx as networkx
+    from gpu_pregel import workflows as workflows
     from gpu_pregel.algorithms.betweenness_centrality import BetweennessScores as BetweennessScores
     from gpu_pregel.algorithms.betweenness_centrality import EdgeBetweennessScores as EdgeBetweennessScores
     from gpu_pregel.algorithms.betweenness_centrality import betweenness_centrality as betweenness_centrality
@@ -130,10 +131,11 @@ _HOMES = {
     "run": "gpu_pregel.host.mixed.run",
     "sorted_rows": "gpu_pregel.kernels.library",
     "uniform": "gpu_pregel.host.graphs.generators",
+    "workflows": "gpu_pregel",
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_MODULES = ("agents", "atomics", "errors", "networkx", "sorted_rows")
+_MODULES = ("agents", "atomics", "errors", "networkx", "sorted_rows", "workflows")
 """The public names that are modules."""
 
 _FUNCTIONS = {

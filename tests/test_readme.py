@@ -63,6 +63,15 @@ def test_readme(part: Block | Command, folder: Path, names: dict[str, dict[str, 
         run_command(part, folder)
 
 
+def test_links_and_pictures_lead_to_files_of_the_checkout() -> None:
+    """An address of a repository or a home page would lead nowhere."""
+    links = re.findall(r'\]\(([^)#]+)\)|src="([^"]+)"', README.read_text())
+    paths = [link or picture for link, picture in links]
+    assert len(paths) > 10
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert "urls" not in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
 def test_the_table_of_algorithms_is_that_of_the_registry() -> None:
     if readme_table.BEGIN not in README.read_text():
         pytest.skip("README.md has no table of algorithms yet: run python -m tests.readme_table")

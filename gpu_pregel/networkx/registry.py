@@ -60,7 +60,6 @@ def backend_info() -> dict[str, Any]:
         "backend_name": "gpu_pregel",
         "project": "gpu_pregel",
         "package": "gpu_pregel",
-        "url": "https://github.com/gpu-pregel/gpu_pregel",
         "short_summary": "Compiled kernels on all processors, and on a GPU where there is one.",
         "functions": {
             function.name: {"additional_docs": f"Calls {function.note}; others are left to NetworkX."}
