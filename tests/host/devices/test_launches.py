@@ -111,8 +111,6 @@ def _ptx_of(kernel: Any) -> str:
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> RecordingLauncher:
-    needs("numba_cuda", "emulated")
-    needs("cupy", "test-cuda")
     return RecordingLauncher(monkeypatch)
 
 
@@ -341,8 +339,6 @@ def test_a_kernel_can_be_launched_again_after_a_failure(
 
 @pytest.mark.usefixtures("young_heap")
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
-    needs("numba_cuda", "emulated")
-    needs("cupy", "test-cuda")
     from numba.cuda import types
 
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
@@ -368,8 +364,6 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
 
 
 def test_invalid_arguments() -> None:
-    needs("numba_cuda", "emulated")
-    needs("cupy", "test-cuda")
     from numba.cuda import types
 
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
