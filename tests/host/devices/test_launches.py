@@ -19,6 +19,8 @@ import pytest
 from gpu_pregel.errors import ArgumentTypeError
 from tests.packages import needs
 
+pytestmark = pytest.mark.nvidia
+
 
 class RecordingLauncher:
     """A launcher for a GPU that does not exist, which records its launches."""

@@ -12,7 +12,7 @@ from tests.kernels import chips
 from tests.kernels.chips import CHIPS
 from tests.packages import needs
 
-needs("numba_cuda", "test-cuda")
+needs("numba_cuda", "test")
 
 from numba.cuda import types  # noqa: E402
 
