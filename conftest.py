@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import smoke
 from tests.time_limits import time_limit
 
 _common_kernels = pytest.StashKey["subprocess.Popen[bytes]"]()
@@ -30,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """If several processes run the tests, compile what all of them need once, while they collect the tests."""
-    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput") and not smoke.is_chosen(config):
         config.stash[_common_kernels] = subprocess.Popen(
             [sys.executable, "-m", "tests.common_kernels"],
             cwd=Path(__file__).parent,
@@ -46,6 +47,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if process is not None:
         process.kill()
         process.wait()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import only the files that ``-m smoke`` needs."""
+    return True if smoke.is_chosen(config) and smoke.is_unused(collection_path) else None
 
 
 @pytest.hookimpl(wrapper=True)

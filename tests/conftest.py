@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from gpu_pregel.host.agents.codec import registered
 from gpu_pregel.host.agents.workers import pool
 from gpu_pregel.host.devices.cuda import unavailable_reason
+from tests import smoke
 from tests.agents import threads_by_default
 from tests.devices import EXHAUSTIVE
 from tests.host.devices.standin import StandinGpu
@@ -58,6 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Tests that need a GPU are also marked nvidia, as the stand-in needs NVIDIA's compilers.
     """
     items.sort(key=lambda item: "conformance" in item.path.parts)
+    smoke.mark(items)
     no_gpu = None if config.stash[_STANDIN] else unavailable_reason()
     for item in items:
         if item.get_closest_marker("gpu"):
