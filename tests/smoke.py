@@ -35,6 +35,8 @@ tests/gpu_pregel/algorithms/test_connected_components.py::test_conversions_use_t
 tests/gpu_pregel/algorithms/test_connected_components.py::test_stats_and_trace_contain_device_threads_and_seconds
 tests/gpu_pregel/algorithms/test_pagerank.py::test_results_use_the_ids_of_the_user
 tests/gpu_pregel/algorithms/test_registry.py::test_names_and_commands_are_distinct
+tests/gpu_pregel/algorithms/test_sssp.py::test_ids_paths_and_tables
+tests/gpu_pregel/algorithms/test_triangle_count.py::test_ids_conversions_and_summary
 tests/gpu_pregel/cli/test_cli.py::test_cc_prints_the_answer_to_stderr_and_nothing_to_stdout
 tests/gpu_pregel/cli/test_cli.py::test_info_prints_versions_devices_and_threads
 tests/gpu_pregel/cli/test_cli_arguments.py::test_algorithms_are_listed
