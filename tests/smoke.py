@@ -1,6 +1,6 @@
 """The tests that ``pytest -m smoke`` runs: a few of every room, a minute in all, and no kernel for CUDA is compiled.
 
-One line per test, sorted: a name stands for all cases of the test but those on the devices emulated and cuda, a name with
+One line per test, sorted: a name stands for all cases of a test but those on the devices emulated and cuda, a name with
 brackets for one case. After a change, measure: ``NUMBA_CACHE_DIR=$(mktemp -d) pytest -m smoke --durations=20``.
 """
 
