@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import smoke
 from tests.time_limits import time_limit
 
 _common_kernels = pytest.StashKey["subprocess.Popen[bytes]"]()
@@ -29,8 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """If several processes run the tests, compile what all of them need once, while they collect the tests."""
-    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+    """If several processes run the tests, compile what all of them need once, while they collect the tests.
+
+    In the background of a shell, SIGINT is ignored by all programs that tests start, unless it is handled here.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput") and not smoke.is_chosen(config):
         config.stash[_common_kernels] = subprocess.Popen(
             [sys.executable, "-m", "tests.common_kernels"],
             cwd=Path(__file__).parent,
@@ -48,6 +55,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         process.wait()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import only the files that ``-m smoke`` needs."""
+    return True if smoke.is_chosen(config) and smoke.is_unused(collection_path) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Limit the time of each test."""
@@ -56,7 +68,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run folders in one process more than there are processors, as many tests only wait; single files in this one."""
+    """Run folders in one process more than there are processors, as many tests only wait; single files in this one.
+
+    The tests of ``-m smoke`` do not wait, and take little more time than starting a process.
+    """
     if not any(Path(name).is_dir() for name in config.args):
         return 0
+    if smoke.is_chosen(config):
+        return min(os.cpu_count() or 1, 2)
     return min((os.cpu_count() or 1) + 1, _MOST_PROCESSES)

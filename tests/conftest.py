@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, settings
 from gpu_pregel.host.agents.codec import registered
 from gpu_pregel.host.agents.workers import pool
 from gpu_pregel.host.devices.cuda import unavailable_reason
+from tests import smoke
 from tests.agents import threads_by_default
 from tests.devices import EXHAUSTIVE
-from tests.host.devices.standin import StandinGpu, why_no_standin
+from tests.host.devices.standin import StandinGpu
+from tests.kernels.chips import why_no_tools
 from tests.postgres import Cluster, why_missing
 
 # Deadlines would make tests depend on a clock, and the first example often compiles kernels.
@@ -37,9 +39,9 @@ _STANDIN = pytest.StashKey[StandinGpu | None]()
 def pytest_configure(config: pytest.Config) -> None:
     """Choose what runs the tests that need a GPU."""
     config.stash[_STANDIN] = None
-    if config.option.gpu == "standin" or (
-        config.option.gpu == "auto" and unavailable_reason() and not why_no_standin()
-    ):
+    if config.option.gpu == "standin" and (missing := why_no_tools()):
+        raise pytest.UsageError(f"--gpu standin: {missing}")
+    if config.option.gpu == "standin" or (config.option.gpu == "auto" and unavailable_reason() and not why_no_tools()):
         config.stash[_STANDIN] = StandinGpu()
 
 
@@ -47,23 +49,35 @@ def pytest_report_header(config: pytest.Config) -> str:
     """Say what runs the tests that need a GPU."""
     if config.stash[_STANDIN]:
         return "gpu tests: on a stand-in; kernels run on the emulated device"
-    return f"gpu tests: {unavailable_reason() or 'on a GPU'}"
+    reason = unavailable_reason()
+    return f"gpu tests: skipped, {reason}; the stand-in: {why_no_tools()}" if reason else "gpu tests: on a GPU"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run quick tests first; skip tests that require a GPU if there is none, with the reason."""
+    """Run quick tests first; skip, with the reason, tests that need a GPU or NVIDIA's compilers where there are none.
+
+    Tests that need a GPU are also marked nvidia, as the stand-in needs NVIDIA's compilers.
+    """
     items.sort(key=lambda item: "conformance" in item.path.parts)
-    reason = None if config.stash[_STANDIN] else unavailable_reason()
+    smoke.mark(items)
+    no_gpu = None if config.stash[_STANDIN] else unavailable_reason()
     for item in items:
-        if reason and item.get_closest_marker("gpu"):
+        if item.get_closest_marker("gpu"):
+            item.add_marker("nvidia")
+            reason = no_gpu
+        else:
+            reason = why_no_tools() if item.get_closest_marker("nvidia") else None
+        if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
-    if config.stash[_STANDIN] and not EXHAUSTIVE and not config.option.markexpr:
+    is_on_gpu = no_gpu is None and not config.stash[_STANDIN]
+    if not EXHAUSTIVE and not is_on_gpu and config.option.markexpr in ("", "nvidia"):
         take_turns(items)
 
 
 def take_turns(items: list[pytest.Item]) -> None:
     """Run each case on the emulated device or on the stand-in, which runs the same kernels, and skip the other.
 
+    Without NVIDIA's compilers the turns are the same: ``pytest -m nvidia`` where they are installed runs the others.
     Two thirds of the cases of a long table are skipped on both, also of those that the emulated device does not have.
     """
     cases: dict[str, list[pytest.Item]] = {}

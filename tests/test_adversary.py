@@ -1,9 +1,7 @@
-"""A small part of ``python -m tests.adversary``, and that it finds what it looks for."""
+"""Tests of what ``python -m tests.adversary`` finds; no run is disturbed here."""
 
 from __future__ import annotations
 
-import math
-import random
 from collections import Counter
 from pathlib import Path
 
@@ -15,65 +13,10 @@ from tests.adversary.askers import AskerTrial
 from tests.adversary.campaigns import CAMPAIGNS, Report
 from tests.adversary.evidence import Findings, Kill, Line, check_end, check_kills, check_repeats
 from tests.adversary.graph_kills import GraphTrial
-from tests.adversary.graph_victim import Carry
-from tests.adversary.owners import Fight
 from tests.adversary.program import RUN, VERTICES, Settings, program
-from tests.adversary.system_calls import why_unavailable
-from tests.adversary.trials import Calibration, Trial, Way
 from tests.crashes import run_to_end
-from tests.devices import LONG
-from tests.postgres import Cluster
 
-
-def trial(way: Way, where: str, folder: Path, cluster: Cluster | None = None) -> Trial:
-    """Prepare a run that is disturbed soon; whether records are durable in time is not checked on a busy machine."""
-    if way.at_calls and (why := why_unavailable()):
-        pytest.skip(why)
-    calls = Counter({("fdatasync", True): 12, ("pwrite64", True): 60, ("write", False): 20})
-    kind = AskerTrial if way.target == "asker" else Trial
-    return kind(way, where, folder, random.Random(1), Calibration(0.3, calls), cluster, math.inf)
-
-
-# Disturbed runs
-
-
-@pytest.mark.parametrize(
-    "way",
-    [
-        Way(0, False, kills=2),
-        Way(0, True, at_calls=True, kills=2),
-        Way(2, False, "worker", kills=2, steps=8),
-        Way(0, target="asker", at_calls=True, kills=1),
-        pytest.param(Way(2, True, kills=2), marks=LONG),
-        pytest.param(Way(2, False, at_calls=True, kills=2), marks=LONG),
-        pytest.param(Way(2, True, "worker", at_calls=True, kills=2, steps=8), marks=LONG),
-        pytest.param(Way(0, target="asker", kills=2), marks=LONG),
-    ],
-    ids=lambda way: f"{way.target}-{way.workers}-{'async' if way.is_async else 'sync'}-{'calls' * way.at_calls}",
-)
-def test_a_run_is_killed_repeatedly(way: Way, tmp_path: Path) -> None:
-    disturbed = trial(way, str(tmp_path / "runs.db"), tmp_path)
-    disturbed.run(way.kills)
-    assert disturbed.found.problems == []
-    if way.at_calls:  # a busy machine may be late for other kills
-        assert disturbed.count >= 1
-
-
-@pytest.mark.parametrize(
-    "way", [Way(0, target="server", kills=1), pytest.param(Way(2, True, "server", kills=2), marks=LONG)]
-)
-def test_a_server_is_restarted_during_a_run(way: Way, tmp_path: Path, cluster: Cluster) -> None:
-    disturbed = trial(way, f"{cluster.dsn}|restarted_{way.workers}", tmp_path, cluster)
-    disturbed.run(way.kills)
-    assert disturbed.found.problems == []
-
-
-@pytest.mark.parametrize("carry", ["shared", pytest.param("messages", marks=LONG)])
-def test_a_state_graph_is_killed_repeatedly(carry: Carry, tmp_path: Path) -> None:
-    trial = GraphTrial(1, tmp_path, carry)
-    trial.run(3)
-    assert trial.found.problems == []
-    assert trial.kills >= 1
+# What is found
 
 
 def test_nodes_that_run_again_and_other_states_are_found(tmp_path: Path) -> None:
@@ -87,16 +30,6 @@ def test_nodes_that_run_again_and_other_states_are_found(tmp_path: Path) -> None
     other = GraphTrial(2, tmp_path)
     other.judge([])
     assert len(other.found.errors) == 1
-
-
-def test_programs_take_a_run_over_from_each_other(tmp_path: Path) -> None:
-    fight = Fight(str(tmp_path / "runs.db"), tmp_path, random.Random(1))
-    fight.run(owners=2)
-    assert fight.found.problems == []
-    assert fight.outcomes.total() >= 2
-
-
-# What is found
 
 
 def line(kind: str, incarnation: str, place: tuple[int, str], time: float) -> Line:

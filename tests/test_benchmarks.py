@@ -23,6 +23,7 @@ from benchmarks.__main__ import SUBCOMMANDS, main  # noqa: E402
 from benchmarks.peers._contestant import PEERS_VARIABLE, Loading, PythonContestant, Trial  # noqa: E402
 from benchmarks.peers.gapbs import Gapbs  # noqa: E402
 from benchmarks.peers.gemini import Gemini  # noqa: E402
+from tests.devices import LONG  # noqa: E402
 
 
 class Fake(PythonContestant):
@@ -307,6 +308,7 @@ def test_plot_without_results_is_an_error() -> None:
         plot.draw({"graphs": []}, Path("never.png"))
 
 
+@LONG
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux only")
 def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "build.json"
@@ -329,6 +331,7 @@ def test_built_graph_keeps_duplicates() -> None:
     assert build.build(src, dst, 4, 2).num_stored_edges == 512 - np.count_nonzero(src == dst)
 
 
+@LONG
 def test_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "read.json"
     options = ["--graph", "kron:8", "--trials", "2", "--cache", str(tmp_path), "-o", str(output)]
@@ -340,6 +343,7 @@ def test_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "MB/s" in capsys.readouterr().out
 
 
+@LONG
 def test_read_detects_missing_edges(tmp_path: Path) -> None:
     _graphs.prepare("kron:8", tmp_path, {".el"})
     (text,) = tmp_path.glob("*.el")
@@ -371,6 +375,7 @@ def test_comparisons_of_counting_triangles() -> None:
     assert scaling.count_comparisons(graph) == (2 + 1) + (2 + 0) + (1 + 0) + (1 + 0)
 
 
+@LONG
 def test_startup(tmp_path: Path) -> None:
     output = tmp_path / "startup.json"
     assert main(["startup", "--scale", "6", "--trials", "1", "-o", str(output)]) == 0

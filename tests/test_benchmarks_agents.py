@@ -20,6 +20,7 @@ if str(ROOT) not in sys.path:
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks._many_vertices import _FIGURES, _measure  # noqa: E402
 from benchmarks.peers.langgraph import LangGraph  # noqa: E402
+from tests.devices import LONG  # noqa: E402
 
 
 def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
@@ -56,6 +57,7 @@ def test_many_vertices_are_measured(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@LONG
 def test_report_without_peer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +86,7 @@ def test_report_without_peer(
     assert "start-up of 2 workers" in printed.out
 
 
+@LONG
 def test_wrong_result_of_peer_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from benchmarks.__main__ import main
 from benchmarks._gpu_page import write_page
 from benchmarks._gpu_parts import METRICS, Settings, compare_bytes, run_part
 from benchmarks.gpu import execute, has_failed
+from tests.devices import LONG
 
 
 def run_here(name: str, settings: Settings, limit: float) -> dict[str, Any]:
@@ -107,6 +108,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@LONG
 def test_a_part_that_hangs_or_fails_loses_nothing(child: Path, tmp_path: Path) -> None:
     """What a part saved is kept, and everything it started ends with it."""
     write_script(child, f"echo '{{\"a\": 1}}' > $4\nsleep 600 & echo $! > {tmp_path}/pid\nwait")

@@ -18,11 +18,9 @@ from benchmarks.simulator import process
 from benchmarks.simulator.device import LaunchRecord, SimulatedDevice, SimulatedMemory, resources, simulated
 from benchmarks.simulator.process import SimulationError, Simulator, why_unavailable
 from benchmarks.simulator.ptx import UnsupportedInstructionError, rewrite
-from tests.kernels import chips
 from tests.test_benchmarks_convergence import THREADED_SUM
 
 needs_simulator = pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
-tools = chips.tools
 
 MASK = (1 << 64) - 1
 KERNEL = """
@@ -158,7 +156,7 @@ ld.shared.u64 %rd5, [memory_1];"""
     )
 
 
-@pytest.mark.usefixtures("tools")
+@pytest.mark.nvidia
 def test_rewritten_kernels_assemble() -> None:
     """The new text is PTX, except for integers written as doubles: NVIDIA's assembler accepts it."""
     rewritten = [rewrite(body(instructions), "kernel") for instructions in INSTRUCTIONS]
@@ -345,7 +343,7 @@ def words() -> np.ndarray[Any, Any]:
 
 
 @needs_simulator
-@pytest.mark.usefixtures("tools")
+@pytest.mark.nvidia
 @pytest.mark.parametrize("instructions", INSTRUCTIONS)
 def test_instructions(instructions: str, device: SimulatedDevice, words: np.ndarray[Any, Any]) -> None:
     found = run_raw(device, body(instructions), words)
@@ -354,7 +352,7 @@ def test_instructions(instructions: str, device: SimulatedDevice, words: np.ndar
 
 
 @needs_simulator
-@pytest.mark.usefixtures("tools")
+@pytest.mark.nvidia
 @pytest.mark.parametrize("operation", ATOMICS)
 def test_atomics(operation: str, device: SimulatedDevice, words: np.ndarray[Any, Any]) -> None:
     expected = int(words[0, 1])
@@ -364,7 +362,7 @@ def test_atomics(operation: str, device: SimulatedDevice, words: np.ndarray[Any,
 
 
 @needs_simulator
-@pytest.mark.usefixtures("tools")
+@pytest.mark.nvidia
 @pytest.mark.parametrize(
     "text", ["components:kron:7", "components:kron:7:directed", "bfs:kron:7", "pagerank:kron:6", "sssp:grid:5"]
 )

@@ -131,9 +131,8 @@ def test_there_is_one_version(metadata: Message) -> None:
 def test_the_metadata_is_complete(metadata: Message) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
     assert not any("License" in text for text in metadata.get_all("Classifier", []))
-    urls = dict(text.split(", ") for text in metadata.get_all("Project-URL", []))
-    assert {"Homepage", "Source", "Issues", "Changelog"} <= set(urls)
-    assert all(url.startswith("https://") for url in urls.values())
+    # There is no home page yet.
+    assert not metadata.get_all("Project-URL", [])
     versions = {text.split(" :: ")[-1] for text in metadata.get_all("Classifier", []) if "Python :: 3." in text}
     assert {"3.11", "3.12", "3.13"} <= versions
     assert metadata["Requires-Python"] == f">={min(versions, key=lambda text: int(text.split('.')[1]))}"
@@ -167,8 +166,7 @@ def test_extras(metadata: Message) -> None:
     assert test_cuda - test == {"cupy-cuda13x", "numba-cuda[cu13]", "nvidia-cuda-nvcc"}
 
 
-def test_links_work_on_a_package_index(metadata: Message) -> None:
-    """An index shows README without the files beside it, so that links are absolute or lead to its own headings."""
+def test_links_of_the_readme_lead_to_files_of_the_checkout(metadata: Message) -> None:
     text = metadata.get_payload()
     assert isinstance(text, str)
     assert text.strip() == (ROOT / "README.md").read_text().strip()
@@ -181,15 +179,6 @@ def test_links_work_on_a_package_index(metadata: Message) -> None:
         if line.startswith("#")
     }
     assert targets
-    assert not [to for to in targets if not (to.startswith("https://") or to.removeprefix("#") in headings)]
-    source = SETTINGS["project"]["urls"]["Source"]
-    raw = source.replace("https://github.com/", "https://raw.githubusercontent.com/")
     for target in targets:
-        inside = re.fullmatch(rf"(?:{source}/(?:blob|tree|raw)|{raw})/main/([^#]*)(?:#.*)?", target)
-        if inside:
-            path = inside[1]
-            first = path.split("/")[0]
-            exists = (ROOT / path).exists() or (first in LINKED and (ROOT / "gpu_pregel" / path).exists())
-            assert exists, f"{target}: no such file"
-        else:
-            assert not target.startswith((f"{source}/blob", f"{source}/tree", raw)), f"{target}: not on branch main"
+        path, _, heading = target.partition("#")
+        assert (ROOT / path).exists() if path else heading in headings, target

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import cupy
 import numpy as np
 
 CALLS = (
@@ -42,6 +41,23 @@ CALLS = (
 )
 """All calls of CuPy in this module, with CuPy's names of the positional arguments; checked by a test."""
 
+
+class _Cupy:
+    """CuPy, imported at the first use: this module can be imported without it, and examined by doctest."""
+
+    _names = ("__version__", "asarray", "cuda", "empty", "from_dlpack", "get_default_memory_pool", "ndarray")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._names:
+            raise AttributeError(name)
+        import cupy
+
+        found = getattr(cupy, name)
+        setattr(self, name, found)
+        return found
+
+
+cupy: Any = _Cupy()
 Array = Any
 """``cupy.ndarray``."""
 _STREAMS_NAMED = 3

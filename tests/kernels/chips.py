@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from gpu_pregel.kernels.library.jit_cuda import Kernel
-from tests.packages import skip_or_fail
 
 CHIPS = {"sm_75": (7, 5), "sm_80": (8, 0), "sm_90": (9, 0), "sm_100": (10, 0)}
 MAX_REGISTERS = {"sm_75": 64, "sm_80": 40, "sm_90": 40, "sm_100": 40}
+_PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}
 _SIZED_FORMAT, _REGISTER_COUNT = 0x04, 0x2F
 """In the section ``.nv.info``: the format of attributes with a size, and the attribute for registers."""
 
@@ -65,19 +63,13 @@ def _is_loadable(library: str) -> bool:
     return True
 
 
-@pytest.fixture(scope="session")
-def tools() -> None:
-    """Require the assembler and the linker."""
-    check_tools()
-
-
-def check_tools() -> None:
-    """Skip the test if numba-cuda or one of NVIDIA's compilers is not installed; in CI, fail."""
+@functools.cache
+def why_no_tools() -> str | None:
+    """Return which of CuPy and NVIDIA's compilers, which tests marked nvidia need, are not installed, or None."""
     missing = [name for name in ("ptxas", "nvlink") if _find(name) is None]
     missing += [f"lib{name}" for name in ("nvvm", "nvrtc") if not _is_loadable(name)]
-    missing += [] if find_spec("numba_cuda") else ["numba-cuda"]
-    if missing:
-        skip_or_fail(f"{', '.join(missing)} not found: pip install gpu-pregel[test-cuda]")
+    missing += [package for module, package in _PACKAGES.items() if find_spec(module) is None]
+    return f"{', '.join(missing)} not found: pip install gpu-pregel[test,test-cuda]" if missing else None
 
 
 def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, ResourceUsage]]:

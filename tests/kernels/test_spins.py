@@ -13,12 +13,10 @@ from numba import cuda
 from numba.cuda import types
 
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_or
-from tests.kernels import chips
 from tests.kernels.ptx import to_ptx
 from tests.kernels.spins import find_spins
 
-pytestmark = pytest.mark.usefixtures("tools")
-tools = chips.tools
+pytestmark = pytest.mark.nvidia
 
 WORDS = types.uint32[::1]
 

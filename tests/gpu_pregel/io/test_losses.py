@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import FormatError
+from tests.devices import EXHAUSTIVE
 
 NAMES = ["a.csv", "a.tsv", "a.txt", "a.el", "a.wel", "a.edges.gz", "a.mtx", "a.graph", "a.v", "a.bin", "a.wbin"]
 NAMES += ["a.sg", "a.wsg", "a.parquet", "a.pregel"]
@@ -99,7 +100,7 @@ def remedies(error: FormatError) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_format_keeps_everything_or_refuses(name: str, kind: str, directed: bool, tmp_path: Path) -> None:
     kept = 0
-    dtypes = WEIGHTS if kind in ("numbers", "names") else WEIGHTS[::3]
+    dtypes = WEIGHTS if kind == "numbers" or EXHAUSTIVE else WEIGHTS[::3]
     for dtype in dtypes:
         graph = GRAPHS[kind](dtype, directed)
         path = tmp_path / name

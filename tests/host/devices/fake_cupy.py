@@ -17,7 +17,9 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 
+from gpu_pregel.host.devices import cupy_calls, user_arrays
 from gpu_pregel.host.emulator.machine import layout
 from gpu_pregel.host.emulator.machine.arrays import Allocation, Bytes
 
@@ -363,3 +365,11 @@ class FakeCupy:
         assert [type(one) for one in stack[-2:]] == [Device, Stream], "allocation without a current device and stream"
         block = self.memory.take(shape * np.dtype(dtype).itemsize, stack[-2].id)
         return ndarray(shape, dtype, MemoryPointer(block, 0))
+
+
+def install(patch: pytest.MonkeyPatch) -> FakeCupy:
+    """Replace CuPy, installed or not."""
+    fake = FakeCupy()
+    patch.setattr(cupy_calls, "cupy", fake)
+    patch.setattr(user_arrays, "require", lambda *_: fake)
+    return fake

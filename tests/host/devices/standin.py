@@ -1,5 +1,6 @@
 """A stand-in for a GPU: the real ``CudaDevice`` and its real launch parameters, over a fake CuPy and the emulator.
 
+It needs NVIDIA's compilers, with which it links each kernel before the emulated device runs it.
 Only what needs a driver is replaced: CuPy, the query for GPUs, and the driver's own functions (``StandinDriver``). A
 launch is decoded from the bytes that the driver would copy.
 """
@@ -13,7 +14,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,12 +32,6 @@ from tests.kernels.chips import CHIPS
 H100 = Gpu(0, "NVIDIA H100 (a stand-in)", (9, 0), 80 << 30)
 _ARRAY_WORDS = ("meminfo", "parent", "size", "itemsize", "pointer", "length", "stride")
 """Numba-CUDA's layout of an array parameter."""
-
-
-def why_no_standin() -> str | None:
-    """Return which packages the stand-in needs in addition, or None if it can be used."""
-    missing = [name for name in ("numba_cuda", "cupy", "cuda") if find_spec(name) is None]
-    return f"{', '.join(missing)} not installed: pip install gpu-pregel[test-cuda]" if missing else None
 
 
 class StandinGpu:

@@ -16,7 +16,6 @@ from gpu_pregel.host.devices import cuda, uploads
 from gpu_pregel.host.devices.gpus import Gpu, Gpus
 from tests.host.devices import fake_cupy
 from tests.host.devices.fake_cupy import FakeCupy
-from tests.packages import needs
 
 H100 = Gpu(0, "NVIDIA H100", (9, 0), 80 << 30)
 
@@ -39,11 +38,7 @@ class FakeLauncher:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
-    needs("cupy", "test-cuda")
-    from gpu_pregel.host.devices import cupy_calls
-
-    fake = FakeCupy()
-    monkeypatch.setattr(cupy_calls, "cupy", fake)
+    fake = fake_cupy.install(monkeypatch)
     monkeypatch.setattr(cuda, "find_gpu", lambda number: H100)
     monkeypatch.setattr(cuda, "_make_launcher", lambda gpu, stream, calls: FakeLauncher(stream))
     return fake
@@ -218,6 +213,7 @@ def test_a_setup_that_the_gpu_prevents_needs_no_other_packages(
     assert "pip install" not in str(found.value)
     monkeypatch.setattr(devices, "_devices", {})
     monkeypatch.setattr(cuda, "unavailable_reason", lambda: None)
+    monkeypatch.setattr(devices, "find_spec", lambda module: object())
     with pytest.warns(RuntimeWarning, match=f"device 'auto' uses the CPU: .*{advice}"):
         assert not devices._has_gpu.__wrapped__()
 

@@ -13,11 +13,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel
-from tests.packages import needs
-
-cupy = needs("cupy", "test-cuda")
-
-from gpu_pregel.host.devices import cupy_calls  # noqa: E402 (it imports CuPy)
+from gpu_pregel.host.devices import cupy_calls
 
 _PACKAGE = Path(gpu_pregel.__file__).parent
 _SOURCES = sorted(path for folder in ("", "host", "kernels") for path in (_PACKAGE / folder).rglob("*.py"))
@@ -30,6 +26,8 @@ def _parse_call(text: str) -> ast.Call:
 
 
 def _lookup(name: str) -> Any:
+    import cupy
+
     found = cupy
     for part in name.split("."):
         found = getattr(found, part)
@@ -57,6 +55,7 @@ def _signature(name: str) -> inspect.Signature:
     return signature.replace(parameters=list(signature.parameters.values())[1:]) if first == "self" else signature
 
 
+@pytest.mark.nvidia
 @pytest.mark.parametrize("text", cupy_calls.CALLS)
 def test_a_declared_call_binds_to_the_real_function(text: str) -> None:
     call = _parse_call(text)
@@ -95,6 +94,7 @@ def test_the_table_lists_exactly_the_calls_made() -> None:
     assert set(_calls_made()) == set(cupy_calls.CALLS)
 
 
+@pytest.mark.nvidia
 def test_an_invalid_call_is_detected() -> None:
     for name, arguments in (("cuda.get_elapsed_time", 3), ("ndarray.set", 3), ("cuda.MemoryPointer.memset_async", 4)):
         with pytest.raises(TypeError, match="too many"):
@@ -104,12 +104,18 @@ def test_an_invalid_call_is_detected() -> None:
     assert list(_signature("cuda.MemoryPointer.memset_async").parameters) == ["value", "size", "stream"]
 
 
+@pytest.mark.nvidia
 def test_devices_and_streams_are_context_managers() -> None:
+    import cupy
+
     for kind in (cupy.cuda.Device, cupy.cuda.Stream):
         assert {"__enter__", "__exit__"} <= set(dir(kind))
 
 
+@pytest.mark.nvidia
 def test_attributes_of_a_real_array() -> None:
+    import cupy
+
     memory = cupy.cuda.UnownedMemory(0x1000, 4096, None, 0)
     array = cupy.ndarray((16,), np.uint32, cupy.cuda.MemoryPointer(memory, 0))
     assert cupy_calls.pointer(array) == 0x1000

@@ -18,7 +18,7 @@ from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
-from tests.devices import EMULATED
+from tests.devices import EMULATED, EXHAUSTIVE
 from tests.programs import DISTANCES, LABELS, RANKS
 
 pytestmark = EMULATED
@@ -121,7 +121,7 @@ def test_every_allocation_may_fail(case: Case, use: Callable[..., RecordingDevic
     device, graph = use(), case.make()
     expected = case.work(graph, device="cpu")
     warm_up(case)
-    for failing in range(1, 100):
+    for failing in range(1, 100, 1 if EXHAUSTIVE else 2):
         device.memory.fail_in, trimmed = failing, device.trimmed
         live, problem, found = attempt(device, lambda: case.work(graph, device="emulated"))  # noqa: B023
         device.memory.fail_in = None

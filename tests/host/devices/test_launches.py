@@ -19,6 +19,8 @@ import pytest
 from gpu_pregel.errors import ArgumentTypeError
 from tests.packages import needs
 
+pytestmark = pytest.mark.nvidia
+
 
 class RecordingLauncher:
     """A launcher for a GPU that does not exist, which records its launches."""
@@ -111,8 +113,6 @@ def _ptx_of(kernel: Any) -> str:
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> RecordingLauncher:
-    needs("numba_cuda", "emulated")
-    needs("cupy", "test-cuda")
     return RecordingLauncher(monkeypatch)
 
 
@@ -341,8 +341,6 @@ def test_a_kernel_can_be_launched_again_after_a_failure(
 
 @pytest.mark.usefixtures("young_heap")
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
-    needs("numba_cuda", "emulated")
-    needs("cupy", "test-cuda")
     from numba.cuda import types
 
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
@@ -368,8 +366,6 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
 
 
 def test_invalid_arguments() -> None:
-    needs("numba_cuda", "emulated")
-    needs("cupy", "test-cuda")
     from numba.cuda import types
 
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind

@@ -20,7 +20,6 @@ from numba.cuda.cudadrv import nvvm
 from gpu_pregel.errors import MissingPackageError
 from gpu_pregel.host.devices import lowering
 from gpu_pregel.host.devices.lowering import lower
-from tests.kernels import chips
 from tests.kernels.ptx import to_ptx
 
 ARRAY = types.float64[::1]
@@ -112,9 +111,9 @@ def test_functions_without_source_have_line_numbers() -> None:
     assert "DILocation(column: 1, line: 3," in text
 
 
+@pytest.mark.nvidia
 @pytest.mark.parametrize("cc", [(7, 5), (8, 0), (9, 0)])
 def test_ptx(cc: tuple[int, int]) -> None:
-    chips.check_tools()
     text = to_ptx(kernel, (ARRAY, types.int64), cc)
     assert f".target sm_{cc[0]}{cc[1]}" in text
     assert ".visible .entry" in text

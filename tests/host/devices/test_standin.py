@@ -18,13 +18,12 @@ from gpu_pregel.host.devices import get_device, gpus, usable_devices
 from gpu_pregel.host.devices.gpus import Gpus
 from tests.host.devices import fake_cupy, standin
 from tests.host.devices.standin import StandinGpu
-from tests.packages import skip_or_fail
+
+pytestmark = pytest.mark.nvidia
 
 
 @pytest.fixture
 def gpu() -> StandinGpu:
-    if missing := standin.why_no_standin():
-        skip_or_fail(missing)
     return StandinGpu()
 
 

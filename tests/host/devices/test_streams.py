@@ -19,15 +19,10 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.host import devices
-from gpu_pregel.host.devices import cuda, uploads, user_arrays
+from gpu_pregel.host.devices import cuda, cupy_calls, uploads, user_arrays
 from tests.host.devices import fake_cupy
 from tests.host.devices.fake_cupy import FakeCupy, Stream
 from tests.host.devices.test_cuda import H100, FakeLauncher
-from tests.packages import needs
-
-needs("cupy", "test-cuda")
-
-from gpu_pregel.host.devices import cupy_calls  # noqa: E402 (it imports CuPy)
 
 SIZE = 6
 OWN = fake_cupy.FIRST_HANDLE + 1
@@ -37,8 +32,7 @@ Found = tuple[Any, Any]
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
-    fake = FakeCupy()
-    monkeypatch.setattr(cupy_calls, "cupy", fake)
+    fake = fake_cupy.install(monkeypatch)
     monkeypatch.setattr(cuda, "find_gpu", lambda number: H100)
     monkeypatch.setattr(cuda, "_make_launcher", lambda gpu, stream, calls: FakeLauncher(stream))
     monkeypatch.setattr(uploads, "UPLOAD_BYTES", 16)

@@ -10,8 +10,6 @@ import pytest
 from gpu_pregel.errors import DeviceError, MissingPackageError
 from gpu_pregel.host.devices import toolkit
 from gpu_pregel.host.devices.toolkit import check_driver, check_toolkit, libnvvm_version
-from tests.kernels import chips
-from tests.packages import needs
 
 
 @pytest.mark.parametrize(
@@ -92,16 +90,15 @@ def test_an_old_chip_needs_old_compilers_whatever_the_driver() -> None:
         check_toolkit((13, 0), (7, 0), (13, 0), (13, 0))
 
 
+@pytest.mark.nvidia
 def test_the_installed_packages_belong_together() -> None:
-    needs("cuda.core", "test-cuda")
-    chips.check_tools()
     from gpu_pregel.host.devices.launches import linker_version
 
     assert libnvvm_version() == linker_version() >= (12, 0)
 
 
+@pytest.mark.nvidia
 def test_a_chip_that_the_linker_does_not_know() -> None:
-    needs("cuda.core", "test-cuda")
     from gpu_pregel.host.devices.launches import _link_lto, check_linker
 
     check_linker((9, 0))

@@ -115,11 +115,7 @@ def test_errors_are_those_of_host_arrays(device: EmulatedDevice) -> None:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
     """Replace CuPy and the GPU by fakes."""
-    pytest.importorskip("cupy")
-    from gpu_pregel.host.devices import cupy_calls
-
-    fake = FakeCupy()
-    monkeypatch.setattr(cupy_calls, "cupy", fake)
+    fake = fake_cupy.install(monkeypatch)
     monkeypatch.setattr(cuda, "find_gpu", lambda number: Gpu(number, "H100", (9, 0), 80 << 30))
     monkeypatch.setattr(cuda, "_make_launcher", lambda *_: None)
     monkeypatch.setattr(devices, "_devices", {})

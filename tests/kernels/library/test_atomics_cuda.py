@@ -12,7 +12,7 @@ from tests.kernels import chips
 from tests.kernels.chips import CHIPS
 from tests.packages import needs
 
-needs("numba_cuda", "test-cuda")
+needs("numba_cuda", "test")
 
 from numba.cuda import types  # noqa: E402
 
@@ -21,8 +21,7 @@ from gpu_pregel.kernels.library import atomics_cuda as atomics  # noqa: E402
 from gpu_pregel.kernels.library.jit_cuda import kernel  # noqa: E402
 from tests.kernels.ptx import to_ptx  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("tools")
-tools = chips.tools
+pytestmark = pytest.mark.nvidia
 
 WORDS, LONG_WORDS = types.uint32[::1], types.uint64[::1]
 

@@ -13,7 +13,7 @@ from tests.kernels import chips
 from tests.kernels.chips import CHIPS
 from tests.packages import needs
 
-needs("numba_cuda", "test-cuda")
+needs("numba_cuda", "test")
 
 from numba import cuda  # noqa: E402
 from numba.cuda import types  # noqa: E402
@@ -23,7 +23,6 @@ from gpu_pregel.kernels.library.jit_cuda import kernel  # noqa: E402
 from gpu_pregel.kernels.library.loads_cuda import load_once  # noqa: E402
 from tests.kernels.ptx import to_ptx  # noqa: E402
 
-tools = chips.tools
 WORDS = types.uint32[::1]
 
 
@@ -35,7 +34,7 @@ def copy_backwards(words: Any, found: Any) -> None:
         found[i] = load_once(words, n - 1 - i) + load_once(words, np.uint32(0))
 
 
-@pytest.mark.usefixtures("tools")
+@pytest.mark.nvidia
 @pytest.mark.parametrize("chip", CHIPS)
 def test_one_instruction(chip: str) -> None:
     ptx = to_ptx(copy_backwards.function, copy_backwards.signature, CHIPS[chip], block=copy_backwards.block)
