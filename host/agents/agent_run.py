@@ -276,9 +276,22 @@ class AgentRun:
 
     @property
     def superstep_state(self) -> SuperstepState | None:
-        """The state of the superstep that is held or, as observers and other threads see it, runs; otherwise None."""
-        ledger = self._policy.ledger
-        return None if ledger is None else SuperstepState(ledger, self._policy.state.vertices)
+        """The state of the superstep that is running or held; None between two supersteps.
+
+        While :meth:`step` runs a superstep, observers, compute functions in this process and other threads read it.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> def compute(ctx):
+        ...     states.append({name: one.status for name, one in agents.superstep_state.items()})
+        >>> states = []
+        >>> with gp.agents.start([gp.agents.Vertex("a"), gp.agents.Vertex("b")], compute) as agents:
+        ...     _ = agents.step()
+        >>> states
+        [{'a': 'in_progress', 'b': 'pending'}, {'a': 'completed', 'b': 'in_progress'}]
+        """
+        return self._policy.progress()
 
     def result(self) -> AgentResult:
         """The current result."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from _thread import RLock
 from collections import deque
 from collections.abc import Iterable, Set
 from functools import partial
@@ -22,9 +23,17 @@ from gpu_pregel.host.agents.placement import Placement
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.superstep_state import SuperstepState
 from gpu_pregel.host.agents.work_stealing import WorkStealing
 from gpu_pregel.host.agents.workers.error_texts import text_of, trace_of
-from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, Transport, WorkerDeath
+from gpu_pregel.host.agents.workers.transport import (
+    Arrival,
+    OutcomeBatch,
+    Progress,
+    ReturnedTasks,
+    Transport,
+    WorkerDeath,
+)
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
 
@@ -65,6 +74,8 @@ class AgentPolicy:
         self._is_partial, self._has_timers = bool(state.failed), bool(state.timers)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
+        self._handing_over = RLock()
+        """Held while arrivals, the ledger and the state are changed, so that other threads see one or the other."""
         self.companion: Companion | None = None
         self._events = EventQueue(options.observers, partition_options.run_id)
         self.observe, self._place = self._events.observe, Placement(transport)
@@ -135,7 +146,8 @@ class AgentPolicy:
                 guests = {}
                 if stealing is not None:
                     guests = {one: state.vertices[one] for one in stealing.on_submit(partition, vertices, now)}
-                tasks = order.begin(vertices)
+                with self._handing_over:
+                    tasks = order.begin(vertices)
                 transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks, guests))
             until = queue.next_time()
             if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
@@ -143,7 +155,8 @@ class AgentPolicy:
             if journal is not None:
                 until = journal.before_wait(now, until, transport.finished if transport.is_local else None)
             yield until
-            self._arrivals += transport.take()
+            with self._handing_over:
+                self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
             if order.is_complete():
                 break
@@ -177,16 +190,17 @@ class AgentPolicy:
 
     def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
-            event = self._arrivals.popleft()
-            if isinstance(event, OutcomeBatch):
-                self._queue.finish(event.partition, len(event.outcomes))
-                self._record_outcomes(ledger, event, journal)
-            elif isinstance(event, ReturnedTasks):
-                self._move(ledger, event)
-            elif isinstance(event, Emission):
-                self._events.add_emission(event)
-            else:
-                self._handle_death(ledger, event, journal)
+            with self._handing_over:
+                event = self._arrivals.popleft()
+                if isinstance(event, OutcomeBatch):
+                    self._queue.finish(event.partition, len(event.outcomes))
+                    self._record_outcomes(ledger, event, journal)
+                elif isinstance(event, ReturnedTasks):
+                    self._move(ledger, event)
+                elif isinstance(event, Emission):
+                    self._events.add_emission(event)
+                else:
+                    self._handle_death(ledger, event, journal)
             if self._events.observers:
                 self._events.notify()
 
@@ -325,14 +339,15 @@ class AgentPolicy:
         change = after.mutated
         if after.failed or ledger.has_foreign or ledger.refused or self._has_deaths:
             change = change_of_partitions(state, ledger, after, self._has_record)
-        self._is_unfinished = True
-        if after.failed:
-            state.failed.update(after.failed)
-        state.vertices.update(after.changed)
-        if after.mutated is not NO_CHANGE:
-            for vertex in after.mutated.remove:
-                state.vertices.pop(vertex, None)
-            self._place.clear()
+        with self._handing_over:
+            self._is_unfinished = True
+            if after.failed:
+                state.failed.update(after.failed)
+            state.vertices.update(after.changed)
+            if after.mutated is not NO_CHANGE:
+                for vertex in after.mutated.remove:
+                    state.vertices.pop(vertex, None)
+                self._place.clear()
         if self._stealing is not None:
             self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
@@ -358,6 +373,21 @@ class AgentPolicy:
         if end == "completed" and self._has_timers:
             return "waiting"
         return "partial" if end == "completed" and self._is_partial else end
+
+    def progress(self) -> SuperstepState | None:
+        """Return the state of the superstep that is running or held, as it is now; any thread may call this."""
+        with self._handing_over:
+            ledger, transport = self.ledger, self._transport
+            if ledger is None or self._is_unfinished:
+                return None
+            begun, ended = transport.progress()
+            for event in self._arrivals:
+                if isinstance(event, OutcomeBatch):
+                    ended += event.outcomes
+            retry_of = self._partition_options.retry_of
+            return SuperstepState(
+                ledger, self.state.vertices, Progress(begun, ended), lambda vertex: retry_of(vertex).attempts
+            )
 
     # Between two supersteps, or while one is held.
 

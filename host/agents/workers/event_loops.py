@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from gpu_pregel.host.agents.emissions import Emission
-from gpu_pregel.host.agents.records import Batch, Outcome, Task
+from gpu_pregel.host.agents.records import Batch, Id, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 from gpu_pregel.host.agents.workers.emission_buffer import EmissionBuffer
 from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
@@ -34,6 +34,9 @@ class AsyncAttempts:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Task, Batch]] = deque()
         self._running: dict[AttemptTask[None], Task] = {}
+        self.begun: set[tuple[Id, int]] = set()
+        """Vertices and numbers of the attempts that have begun and not ended; others may wait until they let the loop
+        run."""
         self.outcomes: list[Outcome] = []
         """Outcomes that have not been taken."""
         self.emissions = EmissionBuffer(self._loop)
@@ -96,6 +99,7 @@ class AsyncAttempts:
         self._waiting.clear()
 
     async def _attempt(self, task: Task, batch: Batch) -> None:
+        self.begun.add((task.id, task.attempt))
         outcome = await self._executor.execute_async(task, batch, GRACE)
         self._end(asyncio.current_task(), outcome)
 
@@ -104,6 +108,7 @@ class AsyncAttempts:
         del self._running[attempt]
         if not self._is_stopped:
             self.outcomes.append(outcome)
+        self.begun.discard((outcome.id, outcome.attempt))
         self._wake()
 
     def _on_end(self, attempt: AttemptTask[None]) -> None:

@@ -22,6 +22,7 @@ from gpu_pregel.host.agents.workers.timeouts import Timeouts
 from gpu_pregel.host.agents.workers.transport import (
     Arrival,
     OutcomeBatch,
+    Progress,
     ReturnedTasks,
     WorkerDeath,
     run_ended_error,
@@ -151,6 +152,12 @@ class WorkerPool:
     def finished(self) -> list[Outcome] | None:
         """Return None: attempts run in other processes."""
 
+    def progress(self) -> Progress:
+        """Return the attempts that have begun, as far as their workers say it, and the outcomes that have arrived."""
+        begun = {attempt for process in self._processes[:] for attempt in process.begun()}
+        batches = [event.outcomes for event in self._arrivals[:] if isinstance(event, OutcomeBatch)]
+        return Progress(begun, [outcome for outcomes in batches for outcome in outcomes])
+
     def _next_time(self, until: float | None) -> float | None:
         """Check deadlines; return until when to wait, at most until a given time."""
         limit = self._check_deadlines()
@@ -219,11 +226,12 @@ class WorkerPool:
         self._fruitless[process.partition] = 0
         process.answered.append(outcomes)
         process.uncommitted += len(outcomes)
-        process.settle(len(outcomes))
         self._arrivals.append(OutcomeBatch(process.partition, process.generation, outcomes))
+        process.settle(len(outcomes))
 
     def _take_back(self, process: WorkerProcess, serials: list[int]) -> None:
         vertices = [process.task(serial)[0] for serial in serials]
+        process.returned.update(serials)
         process.settle(len(serials))
         self._arrivals.append(ReturnedTasks(process.partition, vertices))
 

@@ -51,6 +51,8 @@ class WorkerProcess:
         Number of tasks that are neither answered nor returned.
     uncommitted : int
         Number of tasks answered since the last commit.
+    returned : set of int
+        Serial numbers of those of the tasks that were returned.
     late : set of int
         Serial numbers of attempts that exceeded the timeout, so that the process was killed.
     is_corrupt : bool
@@ -65,6 +67,7 @@ class WorkerProcess:
         self.tasks: list[tuple[Any, ...]] = []
         self.answered: list[list[Outcome]] = []
         self.served = self.outstanding = self.uncommitted = 0
+        self.returned: set[int] = set()
         self.late: set[int] = set()
         self.ready_since = 0.0
         self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = self.is_corrupt = False
@@ -126,6 +129,20 @@ class WorkerProcess:
         answered = {(outcome.id, outcome.attempt) for outcomes in self.answered for outcome in outcomes}
         return [serial for serial in serials if self.task(serial) not in answered]
 
+    def begun(self) -> list[tuple[Id, int]]:
+        """Return vertex and attempt of each task that has begun, answered ones among them; any thread may call this.
+
+        Tasks begin in order.
+        """
+        tasks, served = self.tasks[:], self.served
+        try:
+            latest = self.marks.latest - served
+        except ValueError:  # the process has ended
+            return []
+        returned = {serial - served - 1 for serial in self.returned.copy()}
+        return [(vertex, attempt) for number, (vertex, attempt, *_) in enumerate(tasks[: max(0, latest)])
+                if number not in returned]  # fmt: skip
+
     def settle(self, count: int) -> None:
         """Count tasks that were answered or returned."""
         self.outstanding -= count
@@ -133,6 +150,7 @@ class WorkerProcess:
             self.served += len(self.tasks)
             self.tasks.clear()
             self.answered.clear()
+            self.returned.clear()
 
     def recall(self, step: int, count: int) -> None:
         """Ask for the return of tasks of a superstep."""

@@ -23,6 +23,7 @@ from gpu_pregel.host.agents.workers.transport import (
     Arrival,
     InProcessTransport,
     OutcomeBatch,
+    Progress,
     run_ended_error,
 )
 
@@ -72,6 +73,8 @@ class ThreadTransport(InProcessTransport):
         if len(self._quick) > _MOST_KNOWN:
             self._quick.clear()
         """Vertices whose last attempts were quick."""
+        self._own_task: TaskFields | None = None
+        """The quick task that the master computes."""
         self._grow_at = 0.0
         self._is_emitting = self._is_computing = self._is_asleep = False
         """Whether an attempt waits for observers; whether the master computes; whether it waits for ``_called``."""
@@ -169,6 +172,14 @@ class ThreadTransport(InProcessTransport):
         done = [outcome for outcome in self._done[:] if outcome.status == "completed"]
         return done + (found or []) if done or is_running else found
 
+    def progress(self) -> Progress:
+        """Return the attempts that are running, and the outcomes that ``take`` has not returned."""
+        begun = {attempt.task[:2] for attempt in self._running.copy()}
+        if (task := self._own_task) is not None:
+            begun.add(task[:2])
+        others = super().progress()
+        return Progress(begun | others.begun, others.ended + self._done)
+
     def close(self) -> None:
         """Abandon all attempts and release the vertices."""
         self._is_closed = True
@@ -209,6 +220,7 @@ class ThreadTransport(InProcessTransport):
                 if task[0] not in quick:
                     tasks.appendleft(entry)
                     break
+                self._own_task = task
                 try:
                     variables.copy().run(self._executor.execute, batch, done.append, tasks=(task,))
                 except BaseException:  # KeyboardInterrupt
@@ -219,7 +231,7 @@ class ThreadTransport(InProcessTransport):
                 if done and done[-1].status != "completed":
                     break
         finally:
-            self._is_computing = False
+            self._is_computing, self._own_task = False, None
 
     def _note_time(self, vertex: Id, seconds: float) -> None:
         if seconds > _QUICK or self._timeouts.of(vertex) is not None:

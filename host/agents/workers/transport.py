@@ -51,6 +51,21 @@ class ReturnedTasks(NamedTuple):
     vertices: list[Id]
 
 
+class Progress(NamedTuple):
+    """What has become of submitted tasks, beyond what ``take`` has returned.
+
+    Attributes
+    ----------
+    begun : set of (Id, int)
+        Vertices and numbers of the attempts that are running, or have run.
+    ended : list of Outcome
+        Outcomes of those that have ended.
+    """
+
+    begun: set[tuple[Id, int]]
+    ended: list[Outcome]
+
+
 Arrival = OutcomeBatch | WorkerDeath | ReturnedTasks | Emission
 """Emissions of an attempt arrive before its outcome."""
 
@@ -108,6 +123,9 @@ class Transport(Protocol):
         Any thread may call it.
         """
 
+    def progress(self) -> Progress:
+        """Return what has become of submitted tasks; any thread may call it."""
+
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Commit the records of a partition, and a change to it, after the master has changed its own vertices."""
 
@@ -144,6 +162,8 @@ class InProcessTransport:
         self._own_loop: OwnEventLoop | None = None
         self._async_tasks: dict[Id, tuple[Batch, TaskFields]] = {}
         self._batches: list[Batch] = []
+        self._computing: tuple[list[TaskFields], int] | None = None
+        """The tasks that are computed one after the other, and the number of outcomes before the first of them."""
         self._outcomes: list[Outcome] = []
         self._emissions: list[Emission] = []
         self._paused = 0.0
@@ -224,6 +244,17 @@ class InProcessTransport:
             outcomes += attempts.outcomes
         return [outcome for outcome in outcomes if outcome.status == "completed"]
 
+    def progress(self) -> Progress:
+        """Return the attempts that are running, and the outcomes that ``take`` has not returned."""
+        begun, attempts, computing = set(), self._async_attempts, self._computing
+        if computing is not None:
+            tasks, before = computing
+            begun.update([task[:2] for task in tasks[len(self._outcomes) - before :][:1]])
+        if attempts is None:
+            return Progress(begun, self._outcomes[:])
+        begun |= attempts.begun.copy()
+        return Progress(begun, attempts.outcomes + self._outcomes)
+
     def _emit(self, emission: Emission) -> None:
         """Tell the observers about an emission of an ordinary function; keep one of an ``async`` function."""
         if self._is_closed:
@@ -246,9 +277,11 @@ class InProcessTransport:
             self._begun, is_slice_over = time.monotonic(), self._is_slice_over
         while batches and not (is_slice_over and is_slice_over(0)):
             batch, before = batches[0], len(outcomes)
+            self._computing = batch.tasks, before
             try:
                 self._executor.execute(batch, outcomes.append, is_slice_over)
             finally:  # even after an exception, each outcome belongs to the next task
+                self._computing = None
                 batch.tasks = batch.tasks[len(outcomes) - before :]
             if batches and not batch.tasks:
                 del batches[0]
