@@ -78,7 +78,9 @@ class AgentRun:
         partition_options = options.for_partitions(recovered.run_id, recovered.branch)
         transport: Transport | None = None
         try:
-            self._transport = transport = _transport(options, partition_options, in_slices=journal is not None)
+            self._transport = transport = _transport(
+                options, partition_options, in_slices=journal is not None or options.on_failure == "abort"
+            )
             with _NOTHING if len(recovered.state.vertices) < FEW else relaxed_gc(beside_users_code=False):
                 self._policy = AgentPolicy(
                     options,
@@ -157,7 +159,7 @@ class AgentRun:
                 entry = ledger.find_entry(answer.vertex)
                 if entry is not None and answer.number >= len(entry.answers):
                     policy.receive(answer)
-        return bool(ledger.with_status("pending"))
+        return not ledger.cancelled_only()
 
     @property
     def _is_waiting(self) -> bool:
@@ -307,6 +309,7 @@ class AgentRun:
             interrupts=decode_interrupts(interrupts),
             trace=Trace(self._master.trace),
             timers={decode(vertex): when for vertex, when in state.timers.items()},
+            cancelled=[] if ledger is None else list(map(decode, ledger.cancelled)),
         )
 
     def __enter__(self) -> AgentRun:

@@ -11,7 +11,7 @@ from gpu_pregel.host.agents.records import UNREADABLE, Id
 
 
 def decide(on_failure: Any, ledger: Ledger) -> Any:
-    """Return "raise", "continue" or the encoded ids of failed vertices to retry."""
+    """Return "raise", "abort", "continue" or the encoded ids of failed vertices to retry."""
     failures = {vertex: one.failure for vertex, one in ledger.failures({}).items()}
     if any(failure.kind == UNREADABLE for failure in failures.values()):
         return "raise"

@@ -67,6 +67,8 @@ class Ledger:
         Messages from outside for the next superstep.
     refused : set of Id
         Vertices whose records were dropped here.
+    cancelled : list of Id
+        Vertices that had not ended when the superstep was aborted.
     """
 
     def __init__(self, step: int, vertices: list[Id], inbox: dict[Id, list[bytes]]) -> None:
@@ -74,6 +76,7 @@ class Ledger:
         self.records: dict[Id, Record] = {}
         self.sent: dict[Id, list[bytes]] = {}
         self.refused: set[Id] = set()
+        self.cancelled: list[Id] = []
         self._inbox = inbox
         self._entries: dict[Id, Entry] = {}
         self._generations: dict[Id, int] = {}
@@ -118,6 +121,15 @@ class Ledger:
             for vertex in self.vertices
             if (entries[vertex].status == status if vertex in entries else vertex not in records)
         ]
+
+    def cancelled_only(self) -> bool:
+        """Whether no vertex waits to be computed but cancelled ones, which wait for another to be tried again."""
+        return set(self.cancelled).issuperset(self.with_status("pending"))
+
+    def has_ended(self, vertex: Id) -> bool:
+        """Whether a vertex has completed, failed for good or asked, or has been told to go on after one of these."""
+        entry = self._entries.get(vertex)
+        return vertex in self.records or (entry is not None and (entry.failure is None or entry.status == "failed"))
 
     def failures(self, states: Mapping[Id, VertexData], vertices: Iterable[Id] | None = None) -> dict[Id, FailedVertex]:
         """Return why each failed vertex, or each of those given, has failed, and its input.

@@ -83,6 +83,8 @@ class AgentPolicy:
         self._awake: Set[Id] = state.vertices.keys() - asleep if asleep else state.vertices.keys()
         self._active: Set[Id] = set()
         self._folded: AgentChange | None = None
+        self._has_failure = self._is_aborting = False
+        """Whether a vertex has failed since the superstep began or continued; whether this ends it."""
         self._is_unfinished = False
         """Whether this change is partly visible, because its commit has been interrupted."""
         self._stealing = WorkStealing(partition_options, self._queue, transport) if transport.partitions > 1 else None
@@ -164,7 +166,8 @@ class AgentPolicy:
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""
-        due = self._queue.due
+        due, self._has_failure, self._is_aborting = self._queue.due, False, False
+        ledger.cancelled.clear()
         if not ledger.has_begun:
             if len(due) == 1:
                 due[0] += ledger.vertices
@@ -183,7 +186,9 @@ class AgentPolicy:
                 self._requeue(vertex, ledger.entry(vertex))
 
     def _requeue(self, vertex: Id, entry: Entry) -> None:
-        """Queue a vertex for another attempt in its own partition."""
+        """Queue a vertex for another attempt in its own partition, unless the superstep is aborted."""
+        if self._is_aborting:
+            return
         if self._stealing is not None:
             self._stealing.moved.pop(vertex, None)
         self._queue.add(vertex, self._place.of(vertex), entry.ready, entry.suspect)
@@ -201,14 +206,18 @@ class AgentPolicy:
                     self._events.add_emission(event)
                 else:
                     self._handle_death(ledger, event, journal)
+            if self._has_failure and not self._is_aborting and self._options.on_failure == "abort":
+                self._abort(ledger)
             if self._events.observers:
                 self._events.notify()
 
     def _move(self, ledger: Ledger, event: ReturnedTasks) -> None:
-        """Queue returned vertices for idle partitions."""
-        assert self._stealing is not None
+        """Queue returned vertices for idle partitions, unless the superstep is aborted."""
         ledger.take_back(event.vertices)
         self._queue.finish(event.partition, len(event.vertices))
+        if self._is_aborting:
+            return
+        assert self._stealing is not None
         for vertex, partition in self._stealing.on_return(event.partition, event.vertices):
             self._queue.add(vertex, partition)
 
@@ -244,7 +253,17 @@ class AgentPolicy:
             self._requeue(vertex, entry)
             self._events.add("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
         else:
+            self._has_failure = True
             self._events.add("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
+
+    def _abort(self, ledger: Ledger) -> None:
+        """Cancel what is running or queued; each attempt ends with an outcome, its return or its worker's death."""
+        self._is_aborting = True
+        ledger.take_back([one for one in self._queue.vertices() if ledger.find_entry(one) is None])
+        self._queue.clear()
+        self._transport.abort()
+        with self._handing_over:
+            self._arrivals += self._transport.take()
 
     def _handle_death(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
         """Charge the death of a worker to its only running vertex; if several were running, make each a suspect."""
@@ -305,7 +324,9 @@ class AgentPolicy:
         """Commit, hold, or compute some vertices again, as far as the outcomes of attempts decide it."""
         if reports.with_status("failed"):
             decision = decide(self._options.on_failure, reports)
-            if decision == "raise":
+            if self._is_aborting:
+                reports.cancelled = reports.with_status("pending")
+            if decision in ("raise", "abort"):
                 return "failed"
             if decision != "continue":
                 if journal is not None:

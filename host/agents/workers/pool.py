@@ -109,6 +109,13 @@ class WorkerPool:
         """Recall tasks; a worker that dies first answers with its death."""
         self._processes[partition].recall(step, count)
 
+    def abort(self) -> None:
+        """Kill the workers that have tasks; their deaths arrive, without running vertices."""
+        for process in self._processes:
+            if process.outstanding and not process.is_killed:
+                self._fruitless[process.partition] = -1  # it is not to blame
+                process.kill("the superstep was aborted", spare=True)
+
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Send a change, a small one with the next batch.
 

@@ -76,8 +76,9 @@ class ThreadTransport(InProcessTransport):
         self._own_task: TaskFields | None = None
         """The quick task that the master computes."""
         self._grow_at = 0.0
-        self._is_emitting = self._is_computing = self._is_asleep = False
-        """Whether an attempt waits for observers; whether the master computes; whether it waits for ``_called``."""
+        self._is_emitting = self._is_computing = self._is_asleep = self._is_aborting = False
+        """Whether an attempt waits for observers; whether the master computes; whether it waits for ``_called``;
+        whether what was submitted is not to be computed."""
         self._called = allocate_lock()
         self._wake_loop: Callable[[], object] | None = None
         """Ends the waiting of ``ready``."""
@@ -97,6 +98,7 @@ class ThreadTransport(InProcessTransport):
     def submit(self, partition: int, batch: Batch) -> None:
         """Keep a batch until ``wait``."""
         super().submit(partition, batch)
+        self._is_aborting = False
         if self._timeouts.is_function:
             self._timeouts.note(batch.tasks)
 
@@ -180,13 +182,36 @@ class ThreadTransport(InProcessTransport):
         others = super().progress()
         return Progress(begun | others.begun, others.ended + self._done)
 
+    def abort(self) -> None:
+        """Drop the tasks that wait, and abandon attempts on threads."""
+        self._is_aborting = True
+        super().abort()
+        while self._tasks:
+            try:
+                self._returned.append(self._tasks.popleft()[0][0])
+            except IndexError:  # a thread has taken it
+                break
+        for attempt in self._running.copy():
+            if self._abandon(attempt):
+                self._returned.append(attempt.task.id)
+
+    def _abandon(self, attempt: ThreadAttempt) -> bool:
+        """Leave an attempt to its thread; return False if it has ended before."""
+        if not attempt.abandon():
+            return False
+        self._running.discard(attempt)
+        with self._lock:
+            self._serving -= 1
+        if attempt.context is not None:
+            Context.close(attempt.context)  # an emission may wait for observers, but this must not
+        return True
+
     def close(self) -> None:
         """Abandon all attempts and release the vertices."""
         self._is_closed = True
         self._tasks.clear()
         for attempt in self._running.copy():
-            if attempt.abandon() and attempt.context is not None:
-                Context.close(attempt.context)  # an emission may wait for observers, but this must not
+            self._abandon(attempt)
         super().close()
 
     def _dispatch(self) -> None:
@@ -249,7 +274,7 @@ class ThreadTransport(InProcessTransport):
             if now >= self._grow_at:
                 self._grow(now)
             times.append(self._grow_at)
-        if self._done or (until is not None and now >= until):
+        if self._done or self._returned or (until is not None and now >= until):
             return 0.0
         if times:
             return max(1e-6, min(times) - now)
@@ -311,6 +336,10 @@ class ThreadTransport(InProcessTransport):
                 self._start(1)
             attempt = ThreadAttempt(task)
             self._running.add(attempt)
+            if self._is_aborting and self._abandon(attempt):
+                self._returned.append(task[0])
+                self._call()
+                return
             if not self._is_closed:
                 variables.copy().run(self._attempt, attempt, task, batch)
             if self._is_closed or attempt.is_abandoned:

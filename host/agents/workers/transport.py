@@ -45,7 +45,7 @@ class WorkerDeath(NamedTuple):
 
 
 class ReturnedTasks(NamedTuple):
-    """Vertices that a partition has not begun to compute and will not, because they were recalled."""
+    """Vertices that a partition has not computed and will not, because they were recalled or cancelled."""
 
     partition: int
     vertices: list[Id]
@@ -104,6 +104,9 @@ class Transport(Protocol):
 
     def recall(self, partition: int, step: int, count: int) -> None:
         """Let a partition return up to ``count`` tasks of a superstep that wait; it answers with ``ReturnedTasks``."""
+
+    def abort(self) -> None:
+        """Cancel all attempts and drop all waiting tasks, which end as ``submit`` says."""
 
     def wait(self, until: float | None) -> None:
         """Wait for arrivals, at most until a time on the monotonic clock."""
@@ -165,6 +168,8 @@ class InProcessTransport:
         self._computing: tuple[list[TaskFields], int] | None = None
         """The tasks that are computed one after the other, and the number of outcomes before the first of them."""
         self._outcomes: list[Outcome] = []
+        self._returned: list[Id] = []
+        """Vertices whose tasks an abort has dropped."""
         self._emissions: list[Emission] = []
         self._paused = 0.0
         """When the own event loop was last stopped."""
@@ -191,6 +196,13 @@ class InProcessTransport:
 
     def recall(self, partition: int, step: int, count: int) -> None:
         """Return nothing: no other partition could compute it."""
+
+    def abort(self) -> None:
+        """Drop the batches, and cancel attempts of an ``async`` function."""
+        self._returned += [task[0] for batch in self._batches for task in batch.tasks]
+        self._batches.clear()
+        if self._async_attempts is not None:
+            self._async_attempts.abort()
 
     def wait(self, until: float | None) -> None:
         """Compute the submitted batches, or sleep if there are none."""
@@ -230,6 +242,9 @@ class InProcessTransport:
             if self._async_attempts.emissions.pending:  # those of these outcomes, and perhaps later ones
                 self._emissions += self._async_attempts.emissions.take()
         arrivals: list[Arrival] = [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
+        if count := len(self._returned):  # another thread may add to them
+            arrivals.append(ReturnedTasks(0, self._returned[:count]))
+            del self._returned[:count]
         if self._emissions:
             arrivals[:0] = self._emissions
             self._emissions.clear()
@@ -321,6 +336,9 @@ class InProcessTransport:
         outcomes = attempts.take_outcomes()
         for outcome in outcomes:
             del self._async_tasks[outcome.id]
+        for vertex in attempts.take_returned():
+            del self._async_tasks[vertex]
+            self._returned.append(vertex)
         return outcomes
 
     def _close_loop(self) -> None:
