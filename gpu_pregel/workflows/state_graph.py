@@ -79,6 +79,8 @@ class StateGraph:
         self.input = self.schema if input is None else self._schema(input)
         self.output = self.schema if output is None else self._schema(output)
         self.nodes: dict[str, NodeSpec] = {}
+        self.start: NodeSpec | None = None
+        """The node of the start."""
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
         self.branches: dict[str, list[Router]] = {}
@@ -116,7 +118,8 @@ class StateGraph:
         Parameters
         ----------
         node : str or callable
-            The name, or the function, whose name is taken.
+            The name, or the function, whose name is taken. ``START`` gives the start a function, which superstep 0
+            computes with the input applied, before the nodes that edges from ``START`` lead to.
         function : callable
             ``function(state)`` or ``function(state, context)``, an ordinary or ``async`` function, with a
             :class:`NodeContext`. It returns a dict of updates, a state, a :class:`Command`, a list of these, or None.
@@ -155,13 +158,17 @@ class StateGraph:
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}{hint}")
         with_context = takes_context(function, f"node {node!r}")
         check_retry(f"retry of node {node!r}", retry)
+        if node == START and (defer or cache is not None or isinstance(function, Subgraph)):
+            raise ArgumentError(
+                "the start's node is a function that superstep 0 computes: let a node after it be a graph, deferred or cached"
+            )
         if error_handler is not None and not (callable(error_handler) and takes_two(error_handler)):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
         if cache is not None and not isinstance(cache, CachePolicy):
             raise ArgumentTypeError(f"cache of node {node!r} must be a CachePolicy, not {cache!r:.200}")
         if isinstance(destinations, str):
             raise ArgumentTypeError(f"destinations of node {node!r} must be a sequence of names, not a string")
-        self.nodes[node] = NodeSpec(
+        spec = NodeSpec(
             name=node,
             function=function,
             schema=self._schema(input) if input is not None else self._input_of(function),
@@ -176,12 +183,16 @@ class StateGraph:
             destinations=tuple(destinations) or command_targets(function),
             metadata=check_metadata(node, metadata),
         )
+        if node == START:
+            self.start = spec
+        else:
+            self.nodes[node] = spec
         return self
 
     def _check_name(self, name: str) -> None:
-        if name in self.nodes:
+        if name in self.nodes or (name == START and self.start is not None):
             raise ArgumentError(f"there is a node {name!r} already: choose another name")
-        if not name or name in (START, END):
+        if not name or name == END:
             raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
         if ":" in name:
             raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
@@ -382,6 +393,7 @@ class StateGraph:
             joins={target: tuple(dict.fromkeys(joins)) for target, joins in self.joins.items()},
             branches={source: tuple(branches) for source, branches in self.branches.items()},
             ends=frozenset(source for source, targets in self.edges.items() if END in targets),
+            start=self.start,
         )
 
     # Pictures.
