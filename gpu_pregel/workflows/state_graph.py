@@ -160,7 +160,7 @@ class StateGraph:
         check_retry(f"retry of node {node!r}", retry)
         if node == START and (defer or cache is not None or isinstance(function, Subgraph)):
             raise ArgumentError(
-                "the start's node is a function that superstep 0 computes: let a node after it be a graph, deferred or cached"
+                "the start's node is a function that superstep 0 computes: graphs, defer= and cache= need another node"
             )
         if error_handler is not None and not (callable(error_handler) and takes_two(error_handler)):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
