@@ -15,9 +15,11 @@ from gpu_pregel.workflows.agent_callbacks import Callbacks
 from gpu_pregel.workflows.agent_state import (
     DEFAULTS,
     FORMAT_ADVISER,
+    OWN,
     AgentMemory,
     AgentState,
     Trim,
+    as_update,
     check_trim,
     filled_in,
     names_of_tools,
@@ -115,7 +117,8 @@ def create_agent(
         Whether tokens are streamed, in the mode "messages", if the model can.
     nested : bool
         Whether the agent is to be a node of another graph, or a tool of another agent (see :func:`agent_tool`), whose
-        store then holds it while it asks a human.
+        store then holds it while it asks a human. A graph shares ``messages`` and ``context``, ``callbacks`` and
+        ``callback_meta`` with it, not the other fields, and gets all its new messages.
     name : str
 
     Returns
@@ -164,6 +167,7 @@ def create_agent(
     streaming = check_flag("streams", streams)
     nodes = AgentNodes(model, known, defaults, prompt, form, check_trim(trim), functions, streaming)
     graph = StateGraph(AgentMemory, input=AgentState, output=AgentState)
+    graph.own, graph.as_update = OWN, as_update
     graph.add_node(LLM_CALL, nodes.llm_call, retry=retry, timeout=timeout, destinations=[EXECUTE_TOOLS, LLM_CALL, END])
     attempts = 1 + max((one.retry.attempts for one in known.values()), default=1)
     graph.add_node(EXECUTE_TOOLS, nodes.execute_tools, retry=RetryPolicy(attempts=attempts, wait=0, exceptions=()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_integer
@@ -75,6 +75,16 @@ class AgentMemory(AgentState, total=False):
     trimmed: int
     rewritten: int
     defaults: dict[str, Any]
+
+
+OWN: Final = frozenset(get_type_hints(GraphState)) - {"messages", "context", "callbacks", "callback_meta"}
+"""The fields that an agent which is a node does not share with the graph: those of two agents would be mixed up."""
+
+
+def as_update(output: dict[str, Any]) -> dict[str, Any]:
+    """Return the output of an agent that is a node of a graph: its messages, however many it has trimmed."""
+    shared = {name: value for name, value in output.items() if name not in get_type_hints(GraphState)}
+    return {"messages": output.get("full_messages", output.get("messages", [])), **shared}
 
 
 def check_trim(trim: Trim) -> Trim:

@@ -86,6 +86,10 @@ class GraphSpec:
         The sources of edges to the end.
     start : NodeSpec or None
         What superstep 0 computes with the input, before the first nodes.
+    own : frozenset of str
+        Keys that a graph of which this one is a node does not pass to it.
+    as_update : callable, optional
+        Returns the output that such a graph gets.
     """
 
     schema: Schema
@@ -98,6 +102,8 @@ class GraphSpec:
     branches: dict[str, tuple[Router, ...]]
     ends: frozenset[str] = frozenset()
     start: NodeSpec | None = None
+    own: frozenset[str] = frozenset()
+    as_update: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     @cached_property
     def computed(self) -> dict[str, NodeSpec]:

@@ -165,6 +165,8 @@ class NodeRunner:
                 raise
             output = yield Call(node.error_handler, (given, error), is_async(node.error_handler))
         if node.is_graph and type(output) is dict:
+            if (as_update := node.function.graph.as_update) is not None:  # type: ignore[attr-defined]
+                output = as_update(output)
             output = {
                 name: added_messages(self._graph.keys[name], given, value)
                 for name, value in output.items()

@@ -84,6 +84,8 @@ class StateGraph:
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
         self.branches: dict[str, list[Router]] = {}
+        self.own: frozenset[str] = frozenset()
+        self.as_update: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.may_go_anywhere = False
         """Whether nodes may go to others that they have not declared, as in LangGraph."""
 
@@ -394,6 +396,8 @@ class StateGraph:
             branches={source: tuple(branches) for source, branches in self.branches.items()},
             ends=frozenset(source for source, targets in self.edges.items() if END in targets),
             start=self.start,
+            own=self.own,
+            as_update=self.as_update,
         )
 
     # Pictures.

@@ -12,7 +12,17 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ModelError
-from gpu_pregel.workflows import AgentState, GraphState, ToolContext, create_agent, messages, tool
+from gpu_pregel.workflows import (
+    END,
+    START,
+    AgentState,
+    GraphState,
+    StateGraph,
+    ToolContext,
+    create_agent,
+    messages,
+    tool,
+)
 from gpu_pregel.workflows.agent_state import new_messages
 from tests.gpu_pregel.workflows.agent_programs import add, calls, contents, fail, script
 
@@ -287,6 +297,24 @@ def test_refused_arguments() -> None:
         create_agent(script("a"), callbacks={"model": 1})  # type: ignore[dict-item]
     with pytest.raises(ArgumentError, match="trim"):
         create_agent(script("a"), trim=0)
+
+
+# Agents as nodes.
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_agents_that_are_nodes_share_messages_and_context_only(workers: int) -> None:
+    first = create_agent(echo, [greet], system_prompt="First for {user}.", trim=1)
+    second = create_agent(echo, [add], system_prompt="Second for {user}.", max_iterations=3, trim=1)
+    graph = StateGraph(GraphState).add_node("first", first).add_node("second", second)
+    graph.add_edge(START, "first").add_edge("first", "second").add_edge("second", END)
+    given = {"messages": ["one", "two"], "context": {"user": "Ada"}, "scratchpad": ["mine"]}
+    result = graph.compile(workers=workers).invoke(given)
+    assert [one["content"] for one in result["messages"]][:2] == ["one", "two"]
+    assert json.loads(result["messages"][2]["content"]) == [["First for Ada.", "two"], ["greet"]]
+    assert json.loads(result["messages"][3]["content"])[1] == ["add"]
+    assert len(result["messages"]) == 4
+    assert (result["scratchpad"], result["context"]) == (["mine"], {"user": "Ada"})
 
 
 # Crashes.
