@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -18,8 +19,11 @@ from gpu_pregel.workflows.graph_checks import (
     check_join,
     check_metadata,
     check_names,
+    check_node_name,
+    check_node_options,
     check_retry,
     check_routes,
+    check_start,
 )
 from gpu_pregel.workflows.graph_runs import CompileKeywords, CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
@@ -80,7 +84,6 @@ class StateGraph:
         self.output = self.schema if output is None else self._schema(output)
         self.nodes: dict[str, NodeSpec] = {}
         self.start: NodeSpec | None = None
-        """The node of the start."""
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
         self.branches: dict[str, list[Router]] = {}
@@ -120,8 +123,7 @@ class StateGraph:
         Parameters
         ----------
         node : str or callable
-            The name, or the function, whose name is taken. ``START`` gives the start a function, which superstep 0
-            computes with the input applied, before the nodes that edges from ``START`` lead to.
+            The name, or the function, whose name is taken. Superstep 0 computes ``START``, with the input applied.
         function : callable
             ``function(state)`` or ``function(state, context)``, an ordinary or ``async`` function, with a
             :class:`NodeContext`. It returns a dict of updates, a state, a :class:`Command`, a list of these, or None.
@@ -152,7 +154,7 @@ class StateGraph:
         """
         if not isinstance(node, str):
             function, node = node, name_of(node)
-        self._check_name(node)
+        check_node_name(self, node)
         if isinstance(function, CompiledGraph):
             function = as_node(function, node)
         if not callable(function):
@@ -160,16 +162,10 @@ class StateGraph:
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}{hint}")
         with_context = takes_context(function, f"node {node!r}")
         check_retry(f"retry of node {node!r}", retry)
-        if node == START and (defer or cache is not None or isinstance(function, Subgraph)):
-            raise ArgumentError(
-                "the start's node is a function that superstep 0 computes: graphs, defer= and cache= need another node"
-            )
+        check_start(node, is_plain=not (defer or cache is not None or isinstance(function, Subgraph)))
         if error_handler is not None and not (callable(error_handler) and takes_two(error_handler)):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
-        if cache is not None and not isinstance(cache, CachePolicy):
-            raise ArgumentTypeError(f"cache of node {node!r} must be a CachePolicy, not {cache!r:.200}")
-        if isinstance(destinations, str):
-            raise ArgumentTypeError(f"destinations of node {node!r} must be a sequence of names, not a string")
+        check_node_options(node, cache, destinations)
         spec = NodeSpec(
             name=node,
             function=function,
@@ -190,14 +186,6 @@ class StateGraph:
         else:
             self.nodes[node] = spec
         return self
-
-    def _check_name(self, name: str) -> None:
-        if name in self.nodes or (name == START and self.start is not None):
-            raise ArgumentError(f"there is a node {name!r} already: choose another name")
-        if not name or name == END:
-            raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
-        if ":" in name:
-            raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
 
     def _input_of(self, function: Node) -> Schema:
         """Return the schema of a function's first parameter, or that of the graph."""
@@ -270,8 +258,8 @@ class StateGraph:
         name = name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
-        with_context, declared = takes_context(router, f"router {name!r}"), router_targets(router)
-        made = Router(router, name, routes, with_context, is_async(router), declared=declared)
+        with_context = takes_context(router, f"router {name!r}")
+        made = Router(router, name, routes, with_context, is_async(router), declared=router_targets(router))
         self.branches.setdefault(source, []).append(made)
         return self
 
@@ -283,15 +271,13 @@ class StateGraph:
         StateGraph
             This graph.
         """
-        before = None
-        for one in nodes:
-            name, function = one if isinstance(one, tuple) else (name_of(one), one)
-            self.add_node(name, function)
-            if before is not None:
-                self.add_edge(before, name)
-            before = name
-        if before is None:
+        named = [one if isinstance(one, tuple) else (name_of(one), one) for one in nodes]
+        if not named:
             raise ArgumentError("a sequence needs at least one node")
+        for name, function in named:
+            self.add_node(name, function)
+        for (before, _), (after, _) in pairwise(named):
+            self.add_edge(before, after)
         return self
 
     def set_entry_point(self, node: str) -> Self:

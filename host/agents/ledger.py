@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from gpu_pregel.host.agents.parts import LaterMessage, Part, Retry
 from gpu_pregel.host.agents.records import FailedVertex, Failure, Id, Outcome, Record, TaskFields, VertexData
+from gpu_pregel.host.superstep.journal import Answer
 
 
 class Entry:
@@ -216,6 +218,7 @@ class Ledger:
 
     def suspend(self) -> None:
         """Set attempts that were running in another process back to pending, without counting them."""
+        self.has_begun = True
         self.take_back(self.with_status("in_progress"))
 
     def mark_foreign(self, vertex: Id) -> None:
@@ -226,6 +229,15 @@ class Ledger:
     def generation(self, vertex: Id) -> int:
         """Return the generation of the worker that computed the record of a vertex."""
         return self._generations.get(vertex, 0)
+
+    def receive(self, part: Part | Answer) -> None:
+        """Apply a retry, an answer, or a message for the next superstep."""
+        if isinstance(part, LaterMessage):
+            self.sent.setdefault(part.target, []).append(part.message)
+        elif isinstance(part, Retry):
+            self.retry([part.vertex])
+        elif isinstance(part, Answer):
+            self.answer(part.vertex, part.data)
 
     def retry(self, vertices: Iterable[Id]) -> None:
         """Give failed vertices a new set of attempts, with the same input."""

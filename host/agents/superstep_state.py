@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +12,10 @@ from gpu_pregel.host.agents.codec import decode, id_key
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.records import FailedVertex, Id, Outcome, Record, VertexData
 from gpu_pregel.host.agents.results import VertexFailure, decode_failure, decode_failures, decode_or_keep
+from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex
-from gpu_pregel.host.agents.workers.transport import Progress
+from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Progress
 from gpu_pregel.host.arguments import check_integer
 
 
@@ -99,12 +100,17 @@ class SuperstepState(Mapping[Any, VertexProgress]):
         ledger: Ledger,
         vertices: Mapping[Id, VertexData],
         progress: Progress,
-        most: Callable[[Id], int],
+        arrivals: Iterable[Arrival],
+        retry_of: Callable[[Id], RetryPolicy],
     ) -> None:
-        """``progress`` is what the ledger does not know yet; ``most(vertex)`` the number of attempts at a vertex."""
-        self.superstep, self._most = ledger.step, most
+        """``progress`` and ``arrivals`` are what the ledger does not know yet."""
+        self.superstep, self._retry_of = ledger.step, retry_of
         self._rows: dict[Id, _Row] = {}
-        ended = {(outcome.id, outcome.attempt): outcome for outcome in progress.ended}
+        outcomes = [
+            *progress.ended,
+            *(one for batch in arrivals if isinstance(batch, OutcomeBatch) for one in batch.outcomes),
+        ]
+        ended = {(outcome.id, outcome.attempt): outcome for outcome in outcomes}
         for vertex in ledger.vertices:
             entry = ledger.find_entry(vertex)
             entry = ledger.peek(vertex) if entry is None else copy(entry)
@@ -159,7 +165,7 @@ class SuperstepState(Mapping[Any, VertexProgress]):
     @property
     def retryable(self) -> list[Any]:
         """The failed vertices that are tried again."""
-        return self._with_attempts_left(self._most)
+        return self._with_attempts_left(lambda vertex: self._retry_of(vertex).attempts)
 
     def failed_vertices(self) -> list[Any]:
         """Return the ids of the failed vertices, in order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import selectors
 import sys
@@ -17,7 +16,8 @@ from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes
-from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess
+from gpu_pregel.host.agents.workers.output import levels
+from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess, refused
 from gpu_pregel.host.agents.workers.timeouts import Timeouts
 from gpu_pregel.host.agents.workers.transport import (
     Arrival,
@@ -217,7 +217,7 @@ class WorkerPool:
                 elif kind == pipes.LOG:
                     process.log(*pipes.unpack(content))
                 elif kind == pipes.REFUSED:
-                    raise _refused(process.partition, *pipes.unpack(content))
+                    raise refused(process.partition, *pipes.unpack(content))
                 else:
                     raise pipes.BrokenFrameError(f"a frame of kind {kind}")
         except pipes.BrokenFrameError as error:
@@ -366,34 +366,12 @@ def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
             "path": [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)],
             "argv": [str(argument) for argument in sys.argv],
             "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH")},
-            "levels": _levels(),
+            "levels": levels(),
             "slots": slots,
             "max_memory": options.max_memory,
             "recalls": recalls,
         }
     )
-
-
-def _refused(partition: int, problem: str, missing: str | None) -> AgentError:
-    """Return the error for a worker that cannot compute, with the remedy if it lacks a module that is loaded here."""
-    module = sys.modules.get(missing) if missing else None
-    if module is None:
-        return AgentError(f"worker {partition} cannot compute: {problem}")
-    file = getattr(module, "__file__", None)
-    return AgentError(
-        f"workers cannot import the module {missing!r}, which defines a function or class that they need: "
-        f"{f'put the folder of {file}' if file else 'put its folder'} on sys.path or PYTHONPATH under that name, "
-        f"run its file as a program, or move the definition into the script or into a function"
-    )
-
-
-def _levels() -> dict[str, int]:
-    """Return the levels of all loggers, so that workers forward only enabled records."""
-    manager = logging.Logger.manager
-    levels = {
-        name: one.level for name, one in manager.loggerDict.items() if isinstance(one, logging.Logger) and one.level
-    }
-    return {"": logging.getLogger().level, **levels}
 
 
 def _end_all(processes: list[WorkerProcess], selector: selectors.BaseSelector, watchdog: Watchdog, owner: int) -> None:

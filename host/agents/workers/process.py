@@ -17,6 +17,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes, recalls
 from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
@@ -269,6 +270,19 @@ class WorkerProcess:
         if code != -signal.SIGKILL or not self._reason:
             self._reason = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         return self._reason
+
+
+def refused(partition: int, problem: str, missing: str | None) -> AgentError:
+    """Return the error for a worker that cannot compute, with the remedy if it lacks a module that is loaded here."""
+    module = sys.modules.get(missing) if missing else None
+    if module is None:
+        return AgentError(f"worker {partition} cannot compute: {problem}")
+    file = getattr(module, "__file__", None)
+    return AgentError(
+        f"workers cannot import the module {missing!r}, which defines a function or class that they need: "
+        f"{f'put the folder of {file}' if file else 'put its folder'} on sys.path or PYTHONPATH under that name, "
+        f"run its file as a program, or move the definition into the script or into a function"
+    )
 
 
 def _start(descriptors: list[int], output: int, name: str) -> subprocess.Popen[bytes]:

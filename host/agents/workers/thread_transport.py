@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.records import Batch, Id, Outcome, TaskFields
 from gpu_pregel.host.agents.workers.executor import SHORT
 from gpu_pregel.host.agents.workers.thread_attempt import ThreadAttempt
 from gpu_pregel.host.agents.workers.thread_pool import call_on_thread
-from gpu_pregel.host.agents.workers.timeouts import Timeouts
+from gpu_pregel.host.agents.workers.timeouts import Timeouts, too_late
 from gpu_pregel.host.agents.workers.transport import (
     SLICE_SECONDS,
     Arrival,
@@ -311,11 +311,8 @@ class ThreadTransport(InProcessTransport):
                 continue
             if now < attempt.last + timeout:
                 ends.append(attempt.last + timeout)
-            elif attempt.abandon():
-                self._running.discard(attempt)
-                with self._lock:
-                    self._serving -= 1
-                self._done.append(self._executor.abandon(attempt.task, attempt.context, _too_late(timeout)))
+            elif self._abandon(attempt):
+                self._done.append(self._executor.abandon(attempt.task, attempt.context, too_late(timeout)))
         return ends
 
     # On other threads.
@@ -401,10 +398,3 @@ class ThreadTransport(InProcessTransport):
                     attempt.last = min(attempt.last + now - begun, now)
             self._is_emitting = False
             self._call()
-
-
-def _too_late(timeout: float) -> str:
-    return (
-        f"took more than {timeout} s and was abandoned: its thread cannot be ended, but what it still does has no "
-        f"effect on the run"
-    )
