@@ -1,8 +1,8 @@
 """A tool loop: a model calls tools, reads their results, and is asked again until it answers.
 
 Tools are functions; what they raise is told to the model. The shop loses its first reply: the tool is called again with
-the same key, so that nothing is ordered twice. Before it orders, a human is asked. The model is scripted; replace it
-with `ChatModel("gpt-5")`, say.
+the same key, so that nothing is ordered twice. Before it orders, a human is asked. Tools and prompt read the caller's
+context, and a callback follows the model. The model is scripted; replace it with `ChatModel("gpt-5")`, say.
 
     python examples/agent_tool_loop.py
 """
@@ -38,7 +38,7 @@ def order(item: str, context: ToolContext) -> str:
     number = SHOP.setdefault(context.key, len(SHOP) + 1)
     if context.attempt == 1:
         raise ConnectionError("the shop did not reply")
-    return f"order {number} of the {item} is placed"
+    return f"order {number} of the {item} is placed for {context.context['customer']}"
 
 
 def summary(transcript, tools):
@@ -65,11 +65,25 @@ def human(question):
     return True
 
 
+def follow(event):
+    """Print what the model calls; ``event["meta"]`` is the state's ``callback_meta``."""
+    tools = [call["name"] for call in event["message"].get("tool_calls", ())]
+    print(f"{event['meta']['request']}: iteration {event['iteration']} calls {', '.join(tools) or 'nothing'}")
+
+
 def ask(question, human=human, **options):
     """Return the final state of the agent; ``human(question)`` answers the questions of tools."""
-    agent = create_agent(MODEL, [forecast, stock, order], store=gp.MemoryStore(), **options)
+    agent = create_agent(
+        MODEL,
+        [forecast, stock, order],
+        system_prompt="You serve {customer}.",
+        callbacks={"model": follow},
+        store=gp.MemoryStore(),
+        **options,
+    )
     thread = {"configurable": {"thread_id": "1"}}
-    result = agent.invoke({"messages": question}, thread)
+    given = {"messages": question, "context": {"customer": "Ada"}, "callback_meta": {"request": "r1"}}
+    result = agent.invoke(given, thread)
     while "__interrupt__" in result:
         answers = {one.id: human(one.value) for one in result["__interrupt__"]}
         result = agent.invoke(Command(resume=answers), thread)

@@ -361,7 +361,8 @@ class AgentsFailedError(AgentError):
         rest = len(result.failed) - sum(len(names) for names, _ in shown)
         text = "\n".join(f"{', '.join(names)}: {cause}" for names, cause in shown)
         count = f"1 {one}" if len(result.failed) == 1 else f"{len(result.failed):,} {several}"
-        more = f"\nand {rest:,} more" if rest else ""
+        cancelled = f"\n{len(result.cancelled):,} more cancelled, as on_failure is 'abort'" if result.cancelled else ""
+        more = (f"\nand {rest:,} more" if rest else "") + cancelled
         super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}{more}")
         for names, cause in shown:
             if traces[cause]:  # Python prints notes below the traceback

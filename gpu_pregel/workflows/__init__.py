@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.retry import RetryPolicy as RetryPolicy
-    from gpu_pregel.workflows.agent_loop import AgentState as AgentState
     from gpu_pregel.workflows.agent_loop import create_agent as create_agent
+    from gpu_pregel.workflows.agent_state import AgentState as AgentState
     from gpu_pregel.workflows.agent_tools import agent_tool as agent_tool
     from gpu_pregel.workflows.cache_policy import CachePolicy as CachePolicy
     from gpu_pregel.workflows.commands import END as END
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.tools import tool as tool
 
 _HOMES = {
-    "AgentState": "agent_loop",
+    "AgentState": "agent_state",
     "CachePolicy": "cache_policy",
     "ChatModel": "models",
     "Command": "commands",

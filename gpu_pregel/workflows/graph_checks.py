@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.workflows.cache_policy import CachePolicy
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.graph_spec import Router
 
@@ -21,6 +22,7 @@ class BuiltGraph(Protocol):
     edges: dict[str, dict[str, None]]
     joins: dict[str, list[frozenset[str]]]
     branches: dict[str, list[Router]]
+    start: NodeSpec | None
     may_go_anywhere: bool
 
 
@@ -64,6 +66,32 @@ def check_names(argument: str, names: Sequence[str] | str, nodes: Iterable[str])
         if one not in nodes:
             raise ArgumentError(f"{argument} names {one!r}, which is no node: {_list(nodes)}")
     return frozenset(names)
+
+
+def check_node_name(graph: BuiltGraph, name: str) -> None:
+    """Refuse a name that a new node of a graph cannot have."""
+    if name in graph.nodes or (name == START and graph.start is not None):
+        raise ArgumentError(f"there is a node {name!r} already: choose another name")
+    if not name or name == END:
+        raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
+    if ":" in name:
+        raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
+
+
+def check_start(name: str, *, is_plain: bool) -> None:
+    """Refuse what the node of the start cannot be."""
+    if name == START and not is_plain:
+        raise ArgumentError(
+            "the start's node is a function that superstep 0 computes: graphs, defer= and cache= need another node"
+        )
+
+
+def check_node_options(name: str, cache: object, destinations: object) -> None:
+    """Refuse a cache that is no policy, and destinations that are one name."""
+    if cache is not None and not isinstance(cache, CachePolicy):
+        raise ArgumentTypeError(f"cache of node {name!r} must be a CachePolicy, not {cache!r:.200}")
+    if isinstance(destinations, str):
+        raise ArgumentTypeError(f"destinations of node {name!r} must be a sequence of names, not a string")
 
 
 def check_retry(argument: str, retry: object) -> None:

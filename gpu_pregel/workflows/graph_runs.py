@@ -228,8 +228,8 @@ class GraphRuns:
         return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
 
     def has_start(self, message: Any) -> bool:
-        """Whether a run begins with a superstep of the start, as the caller or a router chooses the first nodes."""
-        return bool(message[2]) or START in self.graph.branches
+        """Whether a run begins with a superstep of the start, as it has a node, or others choose the first nodes."""
+        return bool(message[2]) or START in self.graph.branches or self.graph.start is not None
 
     def reopen(
         self, row: RunRow, options: RunOptions, *, takeover: bool = False, since: RunRow | None = None
@@ -313,14 +313,14 @@ class GraphRuns:
 
 def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:
     """Return the retry policy of a run, or of each of its tasks if they differ."""
-    if all(node.retry is None and node.error_handler is None for node in graph.nodes.values()):
+    if all(node.retry is None and node.error_handler is None for node in graph.computed.values()):
         return default
-    return NodeRetry(graph.nodes, default)
+    return NodeRetry(graph.computed, default)
 
 
 def _timeout(graph: GraphSpec) -> Any:
     """Return the timeout of each task, if there are any."""
-    return NodeTimeout(graph.nodes) if any(node.timeout is not None for node in graph.nodes.values()) else None
+    return NodeTimeout(graph.computed) if any(node.timeout is not None for node in graph.computed.values()) else None
 
 
 def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:

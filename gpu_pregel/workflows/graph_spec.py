@@ -84,6 +84,12 @@ class GraphSpec:
     branches : dict of str to tuple of Router
     ends : frozenset of str
         The sources of edges to the end.
+    start : NodeSpec or None
+        What superstep 0 computes with the input, before the first nodes.
+    own : frozenset of str
+        Keys that a graph of which this one is a node does not pass to it.
+    as_update : callable, optional
+        Returns the output that such a graph gets.
     """
 
     schema: Schema
@@ -95,6 +101,14 @@ class GraphSpec:
     joins: dict[str, tuple[frozenset[str], ...]]
     branches: dict[str, tuple[Router, ...]]
     ends: frozenset[str] = frozenset()
+    start: NodeSpec | None = None
+    own: frozenset[str] = frozenset()
+    as_update: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+    @cached_property
+    def computed(self) -> dict[str, NodeSpec]:
+        """All nodes, that of the start among them."""
+        return self.nodes if self.start is None else {START: self.start, **self.nodes}
 
     @cached_property
     def ids(self) -> dict[str, Id]:
@@ -147,16 +161,16 @@ class GraphSpec:
     def needs_limit(self) -> bool:
         """Whether some function has to know the limit of supersteps: those with the attribute ``needs_limit`` do."""
         routers = (router.function for several in self.branches.values() for router in several)
-        functions = (*(node.function for node in self.nodes.values()), *routers)
+        functions = (*(node.function for node in self.computed.values()), *routers)
         return any(getattr(one, "needs_limit", False) for one in functions)
 
     @cached_property
     def is_async(self) -> bool:
         """Whether some function is a coroutine function."""
         branches = (router for several in self.branches.values() for router in several)
-        handlers = (node.error_handler for node in self.nodes.values() if node.error_handler is not None)
+        handlers = (node.error_handler for node in self.computed.values() if node.error_handler is not None)
         return (
-            any(node.is_async for node in self.nodes.values())
+            any(node.is_async for node in self.computed.values())
             or any(router.is_async for router in branches)
             or any(map(is_async, handlers))
         )

@@ -82,11 +82,11 @@ class MessageRunner(NodeRunner):
             else:
                 writes: Writes = []
                 targets: list[Any] = []
-                if name != START:
+                if name != START or self._graph.start is not None:
                     writes, targets = yield from self._run_node(context, name, message)
                 yield from self._pass_on(context, name, message, writes, targets)
         except Exception as error:
-            if not self._is_last(self._graph.nodes.get(name), context, error):
+            if not self._is_last(self._graph.computed.get(name), context, error):
                 raise
             _fail(context, error)
 
@@ -107,7 +107,7 @@ class MessageRunner(NodeRunner):
         self, context: Context, name: str, message: Message
     ) -> Generator[Call, Any, tuple[Writes, list[Any]]]:
         """Return the updates of a node, and where it goes by commands."""
-        node = self._graph.nodes.get(name)
+        node = self._graph.computed.get(name)
         if node is None:
             raise AgentError(f"a state has reached {name!r}, which is no node of the graph: add the node again")
         state = decode(encode(message[STATE]))  # the node may modify it

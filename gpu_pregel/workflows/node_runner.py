@@ -165,6 +165,8 @@ class NodeRunner:
                 raise
             output = yield Call(node.error_handler, (given, error), is_async(node.error_handler))
         if node.is_graph and type(output) is dict:
+            if (as_update := node.function.graph.as_update) is not None:  # type: ignore[attr-defined]
+                output = as_update(output)
             output = {
                 name: added_messages(self._graph.keys[name], given, value)
                 for name, value in output.items()
@@ -219,16 +221,23 @@ class NodeRunner:
         return node, node.schema.make(self._read(context, node.schema.keys))
 
     def _enter(self, context: Context) -> Calls:
-        """Apply the caller's input: the task of the start."""
+        """Apply the caller's input, and compute the node of the start, if it has one."""
         given = [*([context.value] if context.value is not None else []), *context.messages]
         context.value = None
         for kind, update, goto in given:
             assert kind == INPUT
             targets = [one if isinstance(one, str) else Send(*one) for one in goto]
+            writes: Writes = list(update.items())
             if targets:
-                self._end(context, START, list(update.items()), targets, follow=False)
-            else:
-                yield from self._follow(context, START, list(update.items()), [])
+                self._end(context, START, writes, targets, follow=False)
+                continue
+            if (node := self._graph.start) is not None:
+                given = self._fresh(context, START, writes, node.schema)
+                output = yield from self._compute(context, node, given)
+                more, targets = read_output(START, output, self._graph)
+                replaced = {key for key, _ in more if self._graph.keys[key].reducer is None}
+                writes = [write for write in writes if write[0] not in replaced] + more
+            yield from self._follow(context, START, writes, targets)
 
     def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:
         """Do what the caller asks of a task instead of running its node.

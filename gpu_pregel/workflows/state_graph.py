@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -18,8 +19,11 @@ from gpu_pregel.workflows.graph_checks import (
     check_join,
     check_metadata,
     check_names,
+    check_node_name,
+    check_node_options,
     check_retry,
     check_routes,
+    check_start,
 )
 from gpu_pregel.workflows.graph_runs import CompileKeywords, CompileOptions
 from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec, Router
@@ -79,9 +83,12 @@ class StateGraph:
         self.input = self.schema if input is None else self._schema(input)
         self.output = self.schema if output is None else self._schema(output)
         self.nodes: dict[str, NodeSpec] = {}
+        self.start: NodeSpec | None = None
         self.edges: dict[str, dict[str, None]] = {}
         self.joins: dict[str, list[frozenset[str]]] = {}
         self.branches: dict[str, list[Router]] = {}
+        self.own: frozenset[str] = frozenset()
+        self.as_update: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.may_go_anywhere = False
         """Whether nodes may go to others that they have not declared, as in LangGraph."""
 
@@ -116,7 +123,7 @@ class StateGraph:
         Parameters
         ----------
         node : str or callable
-            The name, or the function, whose name is taken.
+            The name, or the function, whose name is taken. Superstep 0 computes ``START``, with the input applied.
         function : callable
             ``function(state)`` or ``function(state, context)``, an ordinary or ``async`` function, with a
             :class:`NodeContext`. It returns a dict of updates, a state, a :class:`Command`, a list of these, or None.
@@ -147,7 +154,7 @@ class StateGraph:
         """
         if not isinstance(node, str):
             function, node = node, name_of(node)
-        self._check_name(node)
+        check_node_name(self, node)
         if isinstance(function, CompiledGraph):
             function = as_node(function, node)
         if not callable(function):
@@ -155,13 +162,11 @@ class StateGraph:
             raise ArgumentTypeError(f"node {node!r} must be a function of (state), not {function!r:.200}{hint}")
         with_context = takes_context(function, f"node {node!r}")
         check_retry(f"retry of node {node!r}", retry)
+        check_start(node, is_plain=not (defer or cache is not None or isinstance(function, Subgraph)))
         if error_handler is not None and not (callable(error_handler) and takes_two(error_handler)):
             raise ArgumentTypeError(f"error_handler of node {node!r} must be a function of (state, error)")
-        if cache is not None and not isinstance(cache, CachePolicy):
-            raise ArgumentTypeError(f"cache of node {node!r} must be a CachePolicy, not {cache!r:.200}")
-        if isinstance(destinations, str):
-            raise ArgumentTypeError(f"destinations of node {node!r} must be a sequence of names, not a string")
-        self.nodes[node] = NodeSpec(
+        check_node_options(node, cache, destinations)
+        spec = NodeSpec(
             name=node,
             function=function,
             schema=self._schema(input) if input is not None else self._input_of(function),
@@ -176,15 +181,11 @@ class StateGraph:
             destinations=tuple(destinations) or command_targets(function),
             metadata=check_metadata(node, metadata),
         )
+        if node == START:
+            self.start = spec
+        else:
+            self.nodes[node] = spec
         return self
-
-    def _check_name(self, name: str) -> None:
-        if name in self.nodes:
-            raise ArgumentError(f"there is a node {name!r} already: choose another name")
-        if not name or name in (START, END):
-            raise ArgumentError(f"{name!r} cannot be the name of a node: choose another one")
-        if ":" in name:
-            raise ArgumentError(f"the name of a node has no colon, unlike {name!r}: choose another one")
 
     def _input_of(self, function: Node) -> Schema:
         """Return the schema of a function's first parameter, or that of the graph."""
@@ -257,8 +258,8 @@ class StateGraph:
         name = name_of(router)
         if any(one.name == name for one in self.branches.get(source, ())) and name != "<lambda>":
             raise ArgumentError(f"node {source!r} has a router {name!r} already: choose another name")
-        with_context, declared = takes_context(router, f"router {name!r}"), router_targets(router)
-        made = Router(router, name, routes, with_context, is_async(router), declared=declared)
+        with_context = takes_context(router, f"router {name!r}")
+        made = Router(router, name, routes, with_context, is_async(router), declared=router_targets(router))
         self.branches.setdefault(source, []).append(made)
         return self
 
@@ -270,15 +271,13 @@ class StateGraph:
         StateGraph
             This graph.
         """
-        before = None
-        for one in nodes:
-            name, function = one if isinstance(one, tuple) else (name_of(one), one)
-            self.add_node(name, function)
-            if before is not None:
-                self.add_edge(before, name)
-            before = name
-        if before is None:
+        named = [one if isinstance(one, tuple) else (name_of(one), one) for one in nodes]
+        if not named:
             raise ArgumentError("a sequence needs at least one node")
+        for name, function in named:
+            self.add_node(name, function)
+        for (before, _), (after, _) in pairwise(named):
+            self.add_edge(before, after)
         return self
 
     def set_entry_point(self, node: str) -> Self:
@@ -382,6 +381,9 @@ class StateGraph:
             joins={target: tuple(dict.fromkeys(joins)) for target, joins in self.joins.items()},
             branches={source: tuple(branches) for source, branches in self.branches.items()},
             ends=frozenset(source for source, targets in self.edges.items() if END in targets),
+            start=self.start,
+            own=self.own,
+            as_update=self.as_update,
         )
 
     # Pictures.

@@ -133,7 +133,8 @@ class NestedRun:
 
     def _input(self, state: Any) -> dict[str, Any]:
         """Return the values of the keys that the graph takes."""
-        keys = self.runs.graph.input.keys
+        graph = self.runs.graph
+        keys = [name for name in graph.input.keys if name not in graph.own]
         if isinstance(state, dict):
             return {name: state[name] for name in keys if name in state}
         return {name: getattr(state, name) for name in keys if hasattr(state, name)}

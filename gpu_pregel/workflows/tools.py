@@ -55,6 +55,8 @@ class ToolContext:
         ``emit(payload)`` sends data to whoever watches the run, in the stream mode "custom".
     config : mapping
         What the caller of the run has passed as ``config["configurable"]``, such as the id of a user.
+    context : mapping
+        The state's ``context``: data of the caller, which is stored with the run.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class ToolContext:
     attempt: int = 1
     emit: Callable[[Any], object] = _ignore
     config: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Tool:

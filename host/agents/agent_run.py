@@ -78,7 +78,9 @@ class AgentRun:
         partition_options = options.for_partitions(recovered.run_id, recovered.branch)
         transport: Transport | None = None
         try:
-            self._transport = transport = _transport(options, partition_options, in_slices=journal is not None)
+            self._transport = transport = _transport(
+                options, partition_options, in_slices=journal is not None or options.on_failure == "abort"
+            )
             with _NOTHING if len(recovered.state.vertices) < FEW else relaxed_gc(beside_users_code=False):
                 self._policy = AgentPolicy(
                     options,
@@ -157,7 +159,7 @@ class AgentRun:
                 entry = ledger.find_entry(answer.vertex)
                 if entry is not None and answer.number >= len(entry.answers):
                     policy.receive(answer)
-        return bool(ledger.with_status("pending"))
+        return not ledger.cancelled_only()
 
     @property
     def _is_waiting(self) -> bool:
@@ -276,9 +278,22 @@ class AgentRun:
 
     @property
     def superstep_state(self) -> SuperstepState | None:
-        """The state of the superstep that is held or, as observers and other threads see it, runs; otherwise None."""
-        ledger = self._policy.ledger
-        return None if ledger is None else SuperstepState(ledger, self._policy.state.vertices)
+        """The state of the superstep that is running or held; None between two supersteps.
+
+        While :meth:`step` runs a superstep, observers, compute functions in this process and other threads read it.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> def compute(ctx):
+        ...     states.append({name: one.status for name, one in agents.superstep_state.items()})
+        >>> states = []
+        >>> with gp.agents.start([gp.agents.Vertex("a"), gp.agents.Vertex("b")], compute) as agents:
+        ...     _ = agents.step()
+        >>> states
+        [{'a': 'in_progress', 'b': 'pending'}, {'a': 'completed', 'b': 'in_progress'}]
+        """
+        return self._policy.progress()
 
     def result(self) -> AgentResult:
         """The current result."""
@@ -294,6 +309,7 @@ class AgentRun:
             interrupts=decode_interrupts(interrupts),
             trace=Trace(self._master.trace),
             timers={decode(vertex): when for vertex, when in state.timers.items()},
+            cancelled=[] if ledger is None else list(map(decode, ledger.cancelled)),
         )
 
     def __enter__(self) -> AgentRun:

@@ -331,3 +331,16 @@ def _encoded(name: str, step: int, value: Any) -> bytes:
         return encode(value, name="its result")
     except CodecError as error:
         raise AgentError(f"aggregator {name!r} in superstep {step} has a result that is not data: {error}") from None
+
+
+def row_of(ledger: Ledger, after: AgentChange, seconds: float) -> dict[str, Any]:
+    """Return the row of a folded superstep in the trace."""
+    return {
+        "superstep": ledger.step,
+        "computed": len(ledger.vertices),
+        "active_vertices": len(after.active),
+        "messages": sum(map(len, after.inbox.values())) if after.inbox else 0,
+        "failed": len(after.failed),
+        "retries": ledger.retries(),
+        "seconds": seconds,
+    }

@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from gpu_pregel.host.agents.parts import LaterMessage, Part, Retry
 from gpu_pregel.host.agents.records import FailedVertex, Failure, Id, Outcome, Record, TaskFields, VertexData
+from gpu_pregel.host.superstep.journal import Answer
 
 
 class Entry:
@@ -67,6 +69,8 @@ class Ledger:
         Messages from outside for the next superstep.
     refused : set of Id
         Vertices whose records were dropped here.
+    cancelled : list of Id
+        Vertices that had not ended when the superstep was aborted.
     """
 
     def __init__(self, step: int, vertices: list[Id], inbox: dict[Id, list[bytes]]) -> None:
@@ -74,6 +78,7 @@ class Ledger:
         self.records: dict[Id, Record] = {}
         self.sent: dict[Id, list[bytes]] = {}
         self.refused: set[Id] = set()
+        self.cancelled: list[Id] = []
         self._inbox = inbox
         self._entries: dict[Id, Entry] = {}
         self._generations: dict[Id, int] = {}
@@ -118,6 +123,15 @@ class Ledger:
             for vertex in self.vertices
             if (entries[vertex].status == status if vertex in entries else vertex not in records)
         ]
+
+    def cancelled_only(self) -> bool:
+        """Whether no vertex waits to be computed but cancelled ones, which wait for another to be tried again."""
+        return set(self.cancelled).issuperset(self.with_status("pending"))
+
+    def has_ended(self, vertex: Id) -> bool:
+        """Whether a vertex has completed, failed for good or asked, or has been told to go on after one of these."""
+        entry = self._entries.get(vertex)
+        return vertex in self.records or (entry is not None and (entry.failure is None or entry.status == "failed"))
 
     def failures(self, states: Mapping[Id, VertexData], vertices: Iterable[Id] | None = None) -> dict[Id, FailedVertex]:
         """Return why each failed vertex, or each of those given, has failed, and its input.
@@ -204,6 +218,7 @@ class Ledger:
 
     def suspend(self) -> None:
         """Set attempts that were running in another process back to pending, without counting them."""
+        self.has_begun = True
         self.take_back(self.with_status("in_progress"))
 
     def mark_foreign(self, vertex: Id) -> None:
@@ -214,6 +229,15 @@ class Ledger:
     def generation(self, vertex: Id) -> int:
         """Return the generation of the worker that computed the record of a vertex."""
         return self._generations.get(vertex, 0)
+
+    def receive(self, part: Part | Answer) -> None:
+        """Apply a retry, an answer, or a message for the next superstep."""
+        if isinstance(part, LaterMessage):
+            self.sent.setdefault(part.target, []).append(part.message)
+        elif isinstance(part, Retry):
+            self.retry([part.vertex])
+        elif isinstance(part, Answer):
+            self.answer(part.vertex, part.data)
 
     def retry(self, vertices: Iterable[Id]) -> None:
         """Give failed vertices a new set of attempts, with the same input."""

@@ -126,7 +126,7 @@ class RunOptions:
         check_choice("on_waiting", self.on_waiting, ("wait", "return"))
         check_choice("on_missing", self.on_missing, ("error", "create", "drop"))
         if not callable(self.on_failure):
-            check_choice("on_failure", self.on_failure, ("raise", "continue"))
+            check_choice("on_failure", self.on_failure, ("raise", "continue", "abort"))
         if self.retry is not None and not isinstance(self.retry, RetryPolicy) and not callable(self.retry):
             raise ArgumentTypeError(f"retry must be a RetryPolicy, or a function of a vertex's id, not {self.retry!r}")
         for name in ("master", "resolve"):

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import time
+from _thread import RLock
 from collections import deque
 from collections.abc import Iterable, Set
 from functools import partial
 
-from gpu_pregel.errors import AgentError, CodecError
+from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.companion import Companion
-from gpu_pregel.host.agents.decisions import decide
+from gpu_pregel.host.agents.decisions import decide, refusal
 from gpu_pregel.host.agents.emissions import Emission
-from gpu_pregel.host.agents.fold import AgentChange, RefusedError, change_of_partitions, fold_superstep
+from gpu_pregel.host.agents.fold import AgentChange, RefusedError, change_of_partitions, fold_superstep, row_of
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.observers.events import EventQueue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, WakeUp
+from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, Part, Question, Retry, WakeUp
 from gpu_pregel.host.agents.placement import Placement
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.superstep_state import SuperstepState
 from gpu_pregel.host.agents.work_stealing import WorkStealing
-from gpu_pregel.host.agents.workers.error_texts import text_of, trace_of
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
@@ -55,16 +56,17 @@ class AgentPolicy:
         begun: BegunSuperstep | None = None,
         halted: bool = False,
     ) -> None:
-        self.state = state
+        self.state, self.wait = state, transport.wait
         self.ledger: Ledger | None = None
         """The ledger of the superstep that is running or held."""
         self._options, self._partition_options, self._transport = options, partition_options, transport
-        self.wait = transport.wait
         self._begun, self._halted = begun, halted
         self._given_up: list[FailedAttempts] = []
         self._is_partial, self._has_timers = bool(state.failed), bool(state.timers)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
+        self._handing_over = RLock()
+        """Held while arrivals, the ledger and the state are changed, so that other threads see one or the other."""
         self.companion: Companion | None = None
         self._events = EventQueue(options.observers, partition_options.run_id)
         self.observe, self._place = self._events.observe, Placement(transport)
@@ -72,8 +74,10 @@ class AgentPolicy:
         self._awake: Set[Id] = state.vertices.keys() - asleep if asleep else state.vertices.keys()
         self._active: Set[Id] = set()
         self._folded: AgentChange | None = None
+        self._has_failure = self._is_aborting = False
+        """Whether a vertex has failed since the superstep began or continued; whether this ends it."""
         self._is_unfinished = False
-        """Whether this change is partly visible, because its commit has been interrupted."""
+        """Whether the folded change is partly visible, because its commit has been interrupted."""
         self._stealing = WorkStealing(partition_options, self._queue, transport) if transport.partitions > 1 else None
         self._generation, self._has_deaths, self._is_started = [0] * transport.partitions, False, False
         if state.vertices:
@@ -83,11 +87,8 @@ class AgentPolicy:
         """Start the partitions, once there are vertices."""
         vertices, self._is_started = self.state.vertices, True
         parts = [vertices] if self._transport.is_local else self._place.split_state(vertices)
-        self._transport.start(parts, self._committed, self._events.emit)
-
-    def _committed(self, partition: int) -> dict[Id, VertexData]:
-        """Return the committed vertices of a partition, for a replacement worker."""
-        return self._place.split_state(self.state.vertices)[partition]
+        committed = lambda partition: self._place.split_state(self.state.vertices)[partition]  # noqa: E731
+        self._transport.start(parts, committed, self._events.emit)
 
     @property
     def has_begun(self) -> bool:
@@ -109,14 +110,12 @@ class AgentPolicy:
     def order(self, superstep: int) -> Ledger:
         """Return a ledger of the active vertices."""
         self._events.superstep = superstep
-        active, inbox, companion = self._active, self.state.inbox, self.companion
-        if companion is not None:
-            active = active | companion.due()
+        inbox, companion = self.state.inbox, self.companion
+        active = self._active if companion is None else self._active | companion.due()
         ordered = self._place.sort(active, self.state.vertices)
         if ordered and not self._is_started:
             self._start()
-        if ordered and companion is not None:
-            inbox = companion.add_inputs(ordered, inbox)
+        inbox = inbox if companion is None or not ordered else companion.add_inputs(ordered, inbox)
         self.ledger = Ledger(superstep, ordered, inbox)
         return self.ledger
 
@@ -135,7 +134,8 @@ class AgentPolicy:
                 guests = {}
                 if stealing is not None:
                     guests = {one: state.vertices[one] for one in stealing.on_submit(partition, vertices, now)}
-                tasks = order.begin(vertices)
+                with self._handing_over:
+                    tasks = order.begin(vertices)
                 transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks, guests))
             until = queue.next_time()
             if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
@@ -143,7 +143,8 @@ class AgentPolicy:
             if journal is not None:
                 until = journal.before_wait(now, until, transport.finished if transport.is_local else None)
             yield until
-            self._arrivals += transport.take()
+            with self._handing_over:
+                self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
             if order.is_complete():
                 break
@@ -151,7 +152,8 @@ class AgentPolicy:
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""
-        due = self._queue.due
+        due, self._has_failure, self._is_aborting = self._queue.due, False, False
+        ledger.cancelled.clear()
         if not ledger.has_begun:
             if len(due) == 1:
                 due[0] += ledger.vertices
@@ -170,36 +172,43 @@ class AgentPolicy:
                 self._requeue(vertex, ledger.entry(vertex))
 
     def _requeue(self, vertex: Id, entry: Entry) -> None:
-        """Queue a vertex for another attempt in its own partition."""
+        """Queue a vertex for another attempt in its own partition, unless the superstep is aborted."""
+        if self._is_aborting:
+            return
         if self._stealing is not None:
             self._stealing.moved.pop(vertex, None)
         self._queue.add(vertex, self._place.of(vertex), entry.ready, entry.suspect)
 
     def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
-            event = self._arrivals.popleft()
-            if isinstance(event, OutcomeBatch):
-                self._queue.finish(event.partition, len(event.outcomes))
-                self._record_outcomes(ledger, event, journal)
-            elif isinstance(event, ReturnedTasks):
-                self._move(ledger, event)
-            elif isinstance(event, Emission):
-                self._events.add_emission(event)
-            else:
-                self._handle_death(ledger, event, journal)
+            with self._handing_over:
+                event = self._arrivals.popleft()
+                if isinstance(event, OutcomeBatch):
+                    self._record_outcomes(ledger, event, journal)
+                elif isinstance(event, ReturnedTasks):
+                    self._move(ledger, event)
+                elif isinstance(event, Emission):
+                    self._events.add_emission(event)
+                else:
+                    self._handle_death(ledger, event, journal)
+            if self._has_failure and not self._is_aborting and self._options.on_failure == "abort":
+                self._abort(ledger)
             if self._events.observers:
                 self._events.notify()
 
     def _move(self, ledger: Ledger, event: ReturnedTasks) -> None:
-        """Queue returned vertices for idle partitions."""
-        assert self._stealing is not None
+        """Queue returned vertices for idle partitions, unless the superstep is aborted."""
         ledger.take_back(event.vertices)
         self._queue.finish(event.partition, len(event.vertices))
+        if self._is_aborting:
+            return
+        assert self._stealing is not None
         for vertex, partition in self._stealing.on_return(event.partition, event.vertices):
             self._queue.add(vertex, partition)
 
     def _record_outcomes(self, ledger: Ledger, event: OutcomeBatch, journal: Journal | None) -> None:
         observed = self._events.observers
+        self._queue.finish(event.partition, len(event.outcomes))
         outcomes, others = ledger.record_outcomes(event.outcomes, event.generation)
         if self._stealing is not None:
             for vertex in self._stealing.on_outcomes(event.partition, outcomes):
@@ -230,7 +239,17 @@ class AgentPolicy:
             self._requeue(vertex, entry)
             self._events.add("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
         else:
+            self._has_failure = True
             self._events.add("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
+
+    def _abort(self, ledger: Ledger) -> None:
+        """Cancel what is running or queued; each attempt ends with an outcome, its return or its worker's death."""
+        self._is_aborting = True
+        ledger.take_back([one for one in self._queue.vertices() if ledger.find_entry(one) is None])
+        self._queue.clear()
+        self._transport.abort()
+        with self._handing_over:
+            self._arrivals += self._transport.take()
 
     def _handle_death(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
         """Charge the death of a worker to its only running vertex; if several were running, make each a suspect."""
@@ -279,11 +298,7 @@ class AgentPolicy:
         if journal is not None:
             journal.flush()  # a segment's failures come before its records
         for vertex, reason in reasons.items():
-            cause = reason.__cause__ or reason
-            kind = UNREADABLE if isinstance(cause, CodecError) else "request"
-            may_retry = kind != UNREADABLE and self._partition_options.retry_of(vertex).matches(cause)
-            traceback = trace_of(cause) if cause is not reason else ""
-            failure = Failure(kind, type(reason).__name__, text_of(reason), traceback, may_retry)
+            failure = refusal(reason, self._partition_options.retry_of(vertex))
             self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
         self._events.notify()
 
@@ -291,7 +306,9 @@ class AgentPolicy:
         """Commit, hold, or compute some vertices again, as far as the outcomes of attempts decide it."""
         if reports.with_status("failed"):
             decision = decide(self._options.on_failure, reports)
-            if decision == "raise":
+            if self._is_aborting:
+                reports.cancelled = reports.with_status("pending")
+            if decision in ("raise", "abort"):
                 return "failed"
             if decision != "continue":
                 if journal is not None:
@@ -305,17 +322,7 @@ class AgentPolicy:
         after = self._folded
         assert after is not None
         self._is_partial, self._has_timers = bool(self.state.failed or after.failed), bool(after.timers)
-        active = len(after.active)
-        row = {
-            "superstep": reports.step,
-            "computed": len(reports.vertices),
-            "active_vertices": active,
-            "messages": sum(map(len, after.inbox.values())) if after.inbox else 0,
-            "failed": len(after.failed),
-            "retries": reports.retries(),
-            "seconds": seconds,
-        }
-        return (_new_folded((reports.step, active, after.halted, after, row)),)
+        return (_new_folded((reports.step, len(after.active), after.halted, after, row_of(reports, after, seconds))),)
 
     def commit(self, folded: FoldedSuperstep[AgentChange]) -> None:
         """Make the superstep's results the state, here and at the partitions."""
@@ -325,13 +332,10 @@ class AgentPolicy:
         change = after.mutated
         if after.failed or ledger.has_foreign or ledger.refused or self._has_deaths:
             change = change_of_partitions(state, ledger, after, self._has_record)
-        self._is_unfinished = True
-        if after.failed:
-            state.failed.update(after.failed)
-        state.vertices.update(after.changed)
+        with self._handing_over:
+            self._is_unfinished = True
+            state.change(after.changed, after.mutated.remove, after.failed)
         if after.mutated is not NO_CHANGE:
-            for vertex in after.mutated.remove:
-                state.vertices.pop(vertex, None)
             self._place.clear()
         if self._stealing is not None:
             self._stealing.moved.clear()
@@ -359,37 +363,35 @@ class AgentPolicy:
             return "waiting"
         return "partial" if end == "completed" and self._is_partial else end
 
+    def progress(self) -> SuperstepState | None:
+        """Return the state of the superstep that is running or held, as it is now; any thread may call this."""
+        with self._handing_over:
+            ledger, retry_of = self.ledger, self._partition_options.retry_of
+            if ledger is None or self._is_unfinished:
+                return None
+            return SuperstepState(ledger, self.state.vertices, self._transport.progress(), self._arrivals, retry_of)
+
     # Between two supersteps, or while one is held.
 
     def receive(self, part: Part | Answer) -> None:
         """Apply a retry, an answer or a message from outside; such messages come after those of vertices."""
         ledger = self.ledger
         if isinstance(part, EarlyMessage):
-            inbox = self.state.inbox
-            inbox[part.target] = [*inbox.get(part.target, ()), part.message]  # a base may be encoded from the old list
-            return
-        if isinstance(part, WakeUp):
+            self.state.deliver(part.target, part.message)
+        elif isinstance(part, WakeUp):
             self.state.wake(part.vertex)
             self._has_timers = bool(self.state.timers)
-            return
-        assert ledger is not None
-        if isinstance(part, LaterMessage):
-            ledger.sent.setdefault(part.target, []).append(part.message)
-        elif isinstance(part, Retry):
-            ledger.retry([part.vertex])
-        elif isinstance(part, Answer):
-            ledger.answer(part.vertex, part.data)
+        elif ledger is not None:
+            ledger.receive(part)
 
     def _take_over(self, begun: BegunSuperstep) -> Ledger:
         """Return the ledger of a superstep that another program began."""
         ledger = self.order(self._events.superstep)
         begun.replay(ledger)
-        ledger.has_begun = True
         ledger.suspend()
-        for vertex in ledger.apply_attempts(lambda vertex: self._partition_options.retry_of(vertex).attempts):
-            entry = ledger.entry(vertex)
-            assert entry.failure is not None
-            self._given_up.append(FailedAttempts(vertex, entry.attempts, entry.failure, False))
+        given_up = ledger.apply_attempts(lambda vertex: self._partition_options.retry_of(vertex).attempts)
+        for vertex, one in ledger.failures({}, given_up).items():
+            self._given_up.append(FailedAttempts(vertex, one.attempts or 0, one.failure, False))
         begun.give_answers(ledger)
         return ledger
 

@@ -35,6 +35,12 @@ class ReadyQueue:
         else:
             self.due[partition].append(vertex)
 
+    def clear(self) -> None:
+        """Remove all queued vertices."""
+        self.due = [[] for _ in self.due]
+        self._suspects.clear()
+        self._delayed.clear()
+
     def vertices(self) -> set[Id]:
         """Return all queued vertices."""
         queued = {vertex for part in (*self.due, *self._suspects.values()) for vertex in part}

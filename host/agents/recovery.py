@@ -21,6 +21,7 @@ from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.parts import ChangedOptions
+from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.run_metadata import RunMetadata
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import Records, State
@@ -82,6 +83,14 @@ class RecoveredRun:
         self.begun.replay(ledger)
         self.begun.give_answers(ledger)
         return ledger
+
+    def cancelled(self) -> list[Id]:
+        """Return the vertices of a failed superstep that have not ended, in order."""
+        if self.status != "failed":
+            return []
+        ledger, vertices, inbox = self.ledger(), self.state.vertices, self.state.inbox
+        active = [vertex for vertex, one in vertices.items() if vertex in inbox or not one.halted]
+        return sorted(vertex for vertex in active if not ledger.has_ended(vertex))
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,9 @@ class AgentResult:
         One row per superstep.
     timers : dict from id to float
         When vertices that have called ``ctx.wake_at`` are to be computed, in seconds since 1970.
+    cancelled : list of ids
+        Vertices of the held superstep whose attempts were cancelled, or had not begun, when ``on_failure="abort"``
+        ended it. They are computed when the run continues.
     arrays : dict from str to array
         In the state of a run of :func:`gpu_pregel.run` with agents: the values of its numeric vertices by field,
         "value" or the field's name.
@@ -143,6 +146,7 @@ class AgentResult:
     interrupts: dict[Any, Any]
     trace: Trace
     timers: dict[Any, float] = field(default_factory=dict)
+    cancelled: list[Any] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -46,9 +46,13 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     retry : RetryPolicy or callable, optional
         Or ``retry(id)``, which returns the policy of a vertex, or None for the default. It is called in any process and
         must return the same each time, and so must ``timeout(id)``.
-    on_failure : {"raise", "continue"} or callable
-        What to do when a vertex has failed its last attempt: hold the superstep and raise, or continue without the
-        vertex, which keeps its value. A function of the failures returns one of these, or a list of vertices to retry.
+    on_failure : {"raise", "continue", "abort"} or callable
+        What to do when a vertex has failed its last attempt. "raise": let the others end, hold the superstep and raise.
+        "abort": do so at once. Attempts that are running are cancelled: ``async`` functions of this process by
+        ``CancelledError``, those of workers with the worker, which is replaced; on threads, they go on without effect.
+        ``result.cancelled`` names their vertices, and those that have not begun. They are not charged an attempt, and
+        are computed when the run continues. "continue": commit without the vertex, which keeps its value. A function of
+        the failures, called at the end of the superstep, returns "raise", "continue", or a list of vertices to retry.
     on_missing : {"error", "create", "drop"}
         How to handle messages to vertices that do not exist, and new edges from such vertices: the vertex that asked
         fails, the missing vertex is created, or the message or edge is dropped.
@@ -108,7 +112,7 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     Raises
     ------
     AgentsFailedError
-        Vertices failed and ``on_failure`` is "raise"; ``error.result`` is the result so far.
+        Vertices failed and ``on_failure`` is "raise" or "abort"; ``error.result`` is the result so far.
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     AgentError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,20 @@ class State:
         """Make a vertex active whose timer has come."""
         self.timers.pop(vertex, None)
         self.inbox.setdefault(vertex, [])
+
+    def change(
+        self, vertices: Mapping[Id, VertexData], removed: Iterable[Id], failed: Mapping[Id, FailedVertex]
+    ) -> None:
+        """Replace, add and remove vertices, and note which have failed."""
+        if failed:
+            self.failed.update(failed)
+        self.vertices.update(vertices)
+        for vertex in removed:
+            self.vertices.pop(vertex, None)
+
+    def deliver(self, vertex: Id, message: bytes) -> None:
+        """Add a message from outside after those of vertices."""
+        self.inbox[vertex] = [*self.inbox.get(vertex, ()), message]  # a base may be encoded from the old list
 
     def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, VertexData]:
         """The vertices that records and failures change."""

@@ -290,8 +290,9 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     Returns
     -------
     AgentResult
-        Its trace begins with the superstep after the last base. If no superstep is given and one is held, ``failed``
-        and ``interrupts`` include its failed vertices and its questions. The status of former supersteps is "running".
+        Its trace begins with the superstep after the last base. If no superstep is given and one is held, ``failed``,
+        ``cancelled`` and ``interrupts`` include its failed vertices, its cancelled ones and its questions. The status
+        of former supersteps is "running".
         Values of types that are not registered in this process raise CodecError when they are read.
 
     Raises
@@ -325,6 +326,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
         timers={decode(vertex): when for vertex, when in state.timers.items()},
+        cancelled=list(map(decode, found.cancelled())),
         arrays=read_values(store, found),
     )
 

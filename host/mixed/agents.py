@@ -43,7 +43,7 @@ class Agents:
         later than it would otherwise, and the column ``lag`` of the trace has how many it was. Other agents wait until
         those that are being computed have ended. The last superstep waits for all, and so does one that
         leaves no numeric vertex active. Without workers there is no lag.
-    on_failure : {"raise", "continue"} or callable
+    on_failure : {"raise", "continue", "abort"} or callable
         What to do when an agent has failed its last attempt, as in :func:`gpu_pregel.agents.run`.
     workers : int, default 0
         Number of worker processes; 0 computes in this process.

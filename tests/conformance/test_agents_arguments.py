@@ -125,7 +125,9 @@ REFUSED: list[Any] = [
     pytest.param({"master": 5}, ArgumentTypeError, "master must be a function", id="master"),
     pytest.param({"resolve": 5}, ArgumentTypeError, "resolve must be a function", id="resolve"),
     pytest.param({"retry": 3}, ArgumentTypeError, "retry must be a RetryPolicy", id="retry"),
-    pytest.param({"on_failure": "ignore"}, ArgumentError, "on_failure must be 'raise' or 'continue'", id="on_failure"),
+    pytest.param(
+        {"on_failure": "ignore"}, ArgumentError, "on_failure must be 'raise', 'continue' or 'abort'", id="on_failure"
+    ),
     pytest.param({"on_missing": "ignore"}, ArgumentError, "on_missing must be", id="on_missing"),
 ]
 

@@ -22,14 +22,17 @@ FACTS = (
 PARAGRAPH = f'{{"title": "Bridges", "text": "{FACTS}"}}'
 SCRIPTS = {
     "agent_tool_loop.py": """\
+r1: iteration 1 calls forecast, stock
+r1: iteration 2 calls order
 a human is asked: order {'item': 'umbrella'}
+r1: iteration 3 calls nothing
 user: Do I need an umbrella?
 assistant: Let me see.
 tool: rain in Bergen
 tool: 3 umbrellas in stock
 assistant: I order one.
-tool: order 1 of the umbrella is placed
-assistant: rain in Bergen, 3 umbrellas in stock: order 1 of the umbrella is placed.
+tool: order 1 of the umbrella is placed for Ada
+assistant: rain in Bergen, 3 umbrellas in stock: order 1 of the umbrella is placed for Ada.
 """,
     "agent_approval.py": """\
 paid 20 to the baker
@@ -76,9 +79,9 @@ def test_scripts_print_expected_output(name: str) -> None:
 @pytest.mark.parametrize(
     "answer, told",
     [
-        (True, "order 1 of the umbrella is placed"),
+        (True, "order 1 of the umbrella is placed for Ada"),
         (False, "A human has refused this call."),
-        ({"arguments": {"item": "coat"}}, "order 1 of the coat is placed"),
+        ({"arguments": {"item": "coat"}}, "order 1 of the coat is placed for Ada"),
     ],
 )
 def test_tool_loop_orders_what_the_human_wants(monkeypatch: pytest.MonkeyPatch, answer: Any, told: str) -> None:

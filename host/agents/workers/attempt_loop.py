@@ -101,6 +101,7 @@ class AttemptLoop:
     async def _attempt(self, serial: int, task: Task, slot: int, batch: Batch) -> None:
         self._marks.serials[slot] = serial  # only now, as the attempts before this one may block the loop
         self._marks.begun[slot] = monotonic()
+        self._marks.latest = serial
         begun = self._marks.begun
 
         def beat() -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from gpu_pregel.host.agents.emissions import Emission
-from gpu_pregel.host.agents.records import Batch, Outcome, Task
+from gpu_pregel.host.agents.records import Batch, Id, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 from gpu_pregel.host.agents.workers.emission_buffer import EmissionBuffer
 from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
@@ -34,15 +34,21 @@ class AsyncAttempts:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Task, Batch]] = deque()
         self._running: dict[AttemptTask[None], Task] = {}
+        self.begun: set[tuple[Id, int]] = set()
+        """Vertices and numbers of the attempts that have begun and not ended; others may wait until they let the loop
+        run."""
         self.outcomes: list[Outcome] = []
         """Outcomes that have not been taken."""
         self.emissions = EmissionBuffer(self._loop)
-        self._is_stopped = False
+        self._returned: list[Id] = []
+        """Vertices whose attempts have been cancelled."""
+        self._is_stopped = self._is_aborting = False
         self._wakeup: asyncio.Future[None] | None = None
 
     def begin(self, batch: Batch) -> None:
         """Start the attempts of a batch, as many as may run at once."""
         self._executor.check_step(batch.step)
+        self._is_aborting = False
         self._waiting += [(Task(*fields), batch) for fields in batch.tasks]
         self._start_waiting()
 
@@ -55,7 +61,7 @@ class AsyncAttempts:
 
     async def wait(self, until: float | None) -> None:
         """Wait until an attempt has ended or emitted, or until a time on the monotonic clock."""
-        if not self.outcomes and not self.emissions.pending:
+        if not (self.outcomes or self._returned or self.emissions.pending):
             self._wakeup = self._loop.create_future()
             try:
                 await wait_for_future(self._wakeup, until)
@@ -68,6 +74,35 @@ class AsyncAttempts:
         """Return the outcomes since the last call."""
         outcomes, self.outcomes = self.outcomes, []
         return outcomes
+
+    def take_returned(self) -> list[Id]:
+        """Return the vertices whose attempts have been cancelled since the last call."""
+        returned, self._returned = self._returned, []
+        return returned
+
+    def abort(self) -> None:
+        """Cancel all attempts; any thread may call this.
+
+        One that completes all the same counts. After ``GRACE`` seconds the others are left.
+        """
+        self._is_aborting = True
+        self._loop.call_soon_threadsafe(self._cancel_all)
+
+    def _cancel_all(self) -> None:
+        self._returned += [task.id for task, _ in self._waiting]
+        self._waiting.clear()
+        for attempt in self._running:
+            attempt.cancel()
+        self._loop.call_later(GRACE, self._leave, list(self._running))
+        self._wake()
+
+    def _leave(self, attempts: Iterable[AttemptTask[None]]) -> None:
+        """Drop the outcomes of those attempts that still run after they were cancelled."""
+        for attempt in attempts:
+            if (task := self._running.pop(attempt, None)) is not None:
+                self.begun.discard((task.id, task.attempt))
+                self._returned.append(task.id)
+        self._wake()
 
     def emit(self, emission: Emission) -> None:
         """Keep an emission until the master takes it, and wake the master; any thread may call this."""
@@ -96,14 +131,19 @@ class AsyncAttempts:
         self._waiting.clear()
 
     async def _attempt(self, task: Task, batch: Batch) -> None:
+        self.begun.add((task.id, task.attempt))
         outcome = await self._executor.execute_async(task, batch, GRACE)
         self._end(asyncio.current_task(), outcome)
 
     def _end(self, attempt: Any, outcome: Outcome) -> None:
         """Keep the outcome at once, as another attempt may block the loop, and wake the master."""
-        del self._running[attempt]
-        if not self._is_stopped:
+        if self._running.pop(attempt, None) is None:
+            return  # it was left
+        if self._is_aborting and outcome.status != "completed":
+            self._returned.append(outcome.id)
+        elif not self._is_stopped:
             self.outcomes.append(outcome)
+        self.begun.discard((outcome.id, outcome.attempt))
         self._wake()
 
     def _on_end(self, attempt: AttemptTask[None]) -> None:

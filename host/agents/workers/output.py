@@ -122,3 +122,14 @@ class LineSplitter:
 def describe(task: Any) -> str:
     """Return the name of a task; empty for None."""
     return "" if task is None else pipes.describe(decode(task[0]), task[1])
+
+
+def levels() -> dict[str, int]:
+    """Return the levels of all loggers, so that workers forward only enabled records."""
+    import logging
+
+    manager = logging.Logger.manager
+    levels = {
+        name: one.level for name, one in manager.loggerDict.items() if isinstance(one, logging.Logger) and one.level
+    }
+    return {"": logging.getLogger().level, **levels}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import selectors
 import sys
@@ -17,11 +16,13 @@ from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes
-from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess
+from gpu_pregel.host.agents.workers.output import levels
+from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess, refused
 from gpu_pregel.host.agents.workers.timeouts import Timeouts
 from gpu_pregel.host.agents.workers.transport import (
     Arrival,
     OutcomeBatch,
+    Progress,
     ReturnedTasks,
     WorkerDeath,
     run_ended_error,
@@ -108,6 +109,13 @@ class WorkerPool:
         """Recall tasks; a worker that dies first answers with its death."""
         self._processes[partition].recall(step, count)
 
+    def abort(self) -> None:
+        """Kill the workers that have tasks; their deaths arrive, without running vertices."""
+        for process in self._processes:
+            if process.outstanding and not process.is_killed:
+                self._fruitless[process.partition] = -1  # it is not to blame
+                process.kill("the superstep was aborted", spare=True)
+
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Send a change, a small one with the next batch.
 
@@ -150,6 +158,12 @@ class WorkerPool:
 
     def finished(self) -> list[Outcome] | None:
         """Return None: attempts run in other processes."""
+
+    def progress(self) -> Progress:
+        """Return the attempts that have begun, as far as their workers say it, and the outcomes that have arrived."""
+        begun = {attempt for process in self._processes[:] for attempt in process.begun()}
+        batches = [event.outcomes for event in self._arrivals[:] if isinstance(event, OutcomeBatch)]
+        return Progress(begun, [outcome for outcomes in batches for outcome in outcomes])
 
     def _next_time(self, until: float | None) -> float | None:
         """Check deadlines; return until when to wait, at most until a given time."""
@@ -203,7 +217,7 @@ class WorkerPool:
                 elif kind == pipes.LOG:
                     process.log(*pipes.unpack(content))
                 elif kind == pipes.REFUSED:
-                    raise _refused(process.partition, *pipes.unpack(content))
+                    raise refused(process.partition, *pipes.unpack(content))
                 else:
                     raise pipes.BrokenFrameError(f"a frame of kind {kind}")
         except pipes.BrokenFrameError as error:
@@ -219,11 +233,12 @@ class WorkerPool:
         self._fruitless[process.partition] = 0
         process.answered.append(outcomes)
         process.uncommitted += len(outcomes)
-        process.settle(len(outcomes))
         self._arrivals.append(OutcomeBatch(process.partition, process.generation, outcomes))
+        process.settle(len(outcomes))
 
     def _take_back(self, process: WorkerProcess, serials: list[int]) -> None:
         vertices = [process.task(serial)[0] for serial in serials]
+        process.returned.update(serials)
         process.settle(len(serials))
         self._arrivals.append(ReturnedTasks(process.partition, vertices))
 
@@ -351,34 +366,12 @@ def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
             "path": [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)],
             "argv": [str(argument) for argument in sys.argv],
             "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH")},
-            "levels": _levels(),
+            "levels": levels(),
             "slots": slots,
             "max_memory": options.max_memory,
             "recalls": recalls,
         }
     )
-
-
-def _refused(partition: int, problem: str, missing: str | None) -> AgentError:
-    """Return the error for a worker that cannot compute, with the remedy if it lacks a module that is loaded here."""
-    module = sys.modules.get(missing) if missing else None
-    if module is None:
-        return AgentError(f"worker {partition} cannot compute: {problem}")
-    file = getattr(module, "__file__", None)
-    return AgentError(
-        f"workers cannot import the module {missing!r}, which defines a function or class that they need: "
-        f"{f'put the folder of {file}' if file else 'put its folder'} on sys.path or PYTHONPATH under that name, "
-        f"run its file as a program, or move the definition into the script or into a function"
-    )
-
-
-def _levels() -> dict[str, int]:
-    """Return the levels of all loggers, so that workers forward only enabled records."""
-    manager = logging.Logger.manager
-    levels = {
-        name: one.level for name, one in manager.loggerDict.items() if isinstance(one, logging.Logger) and one.level
-    }
-    return {"": logging.getLogger().level, **levels}
 
 
 def _end_all(processes: list[WorkerProcess], selector: selectors.BaseSelector, watchdog: Watchdog, owner: int) -> None:

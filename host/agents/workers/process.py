@@ -17,6 +17,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes, recalls
 from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
@@ -51,6 +52,8 @@ class WorkerProcess:
         Number of tasks that are neither answered nor returned.
     uncommitted : int
         Number of tasks answered since the last commit.
+    returned : set of int
+        Serial numbers of those of the tasks that were returned.
     late : set of int
         Serial numbers of attempts that exceeded the timeout, so that the process was killed.
     is_corrupt : bool
@@ -65,6 +68,7 @@ class WorkerProcess:
         self.tasks: list[tuple[Any, ...]] = []
         self.answered: list[list[Outcome]] = []
         self.served = self.outstanding = self.uncommitted = 0
+        self.returned: set[int] = set()
         self.late: set[int] = set()
         self.ready_since = 0.0
         self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = self.is_corrupt = False
@@ -126,6 +130,20 @@ class WorkerProcess:
         answered = {(outcome.id, outcome.attempt) for outcomes in self.answered for outcome in outcomes}
         return [serial for serial in serials if self.task(serial) not in answered]
 
+    def begun(self) -> list[tuple[Id, int]]:
+        """Return vertex and attempt of each task that has begun, answered ones among them; any thread may call this.
+
+        Tasks begin in order.
+        """
+        tasks, served = self.tasks[:], self.served
+        try:
+            latest = self.marks.latest - served
+        except ValueError:  # the process has ended
+            return []
+        returned = {serial - served - 1 for serial in self.returned.copy()}
+        return [(vertex, attempt) for number, (vertex, attempt, *_) in enumerate(tasks[: max(0, latest)])
+                if number not in returned]  # fmt: skip
+
     def settle(self, count: int) -> None:
         """Count tasks that were answered or returned."""
         self.outstanding -= count
@@ -133,6 +151,7 @@ class WorkerProcess:
             self.served += len(self.tasks)
             self.tasks.clear()
             self.answered.clear()
+            self.returned.clear()
 
     def recall(self, step: int, count: int) -> None:
         """Ask for the return of tasks of a superstep."""
@@ -251,6 +270,19 @@ class WorkerProcess:
         if code != -signal.SIGKILL or not self._reason:
             self._reason = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         return self._reason
+
+
+def refused(partition: int, problem: str, missing: str | None) -> AgentError:
+    """Return the error for a worker that cannot compute, with the remedy if it lacks a module that is loaded here."""
+    module = sys.modules.get(missing) if missing else None
+    if module is None:
+        return AgentError(f"worker {partition} cannot compute: {problem}")
+    file = getattr(module, "__file__", None)
+    return AgentError(
+        f"workers cannot import the module {missing!r}, which defines a function or class that they need: "
+        f"{f'put the folder of {file}' if file else 'put its folder'} on sys.path or PYTHONPATH under that name, "
+        f"run its file as a program, or move the definition into the script or into a function"
+    )
 
 
 def _start(descriptors: list[int], output: int, name: str) -> subprocess.Popen[bytes]:

@@ -17,12 +17,13 @@ from gpu_pregel.host.agents.records import Batch, Id, Outcome, TaskFields
 from gpu_pregel.host.agents.workers.executor import SHORT
 from gpu_pregel.host.agents.workers.thread_attempt import ThreadAttempt
 from gpu_pregel.host.agents.workers.thread_pool import call_on_thread
-from gpu_pregel.host.agents.workers.timeouts import Timeouts
+from gpu_pregel.host.agents.workers.timeouts import Timeouts, too_late
 from gpu_pregel.host.agents.workers.transport import (
     SLICE_SECONDS,
     Arrival,
     InProcessTransport,
     OutcomeBatch,
+    Progress,
     run_ended_error,
 )
 
@@ -72,9 +73,12 @@ class ThreadTransport(InProcessTransport):
         if len(self._quick) > _MOST_KNOWN:
             self._quick.clear()
         """Vertices whose last attempts were quick."""
+        self._own_task: TaskFields | None = None
+        """The quick task that the master computes."""
         self._grow_at = 0.0
-        self._is_emitting = self._is_computing = self._is_asleep = False
-        """Whether an attempt waits for observers; whether the master computes; whether it waits for ``_called``."""
+        self._is_emitting = self._is_computing = self._is_asleep = self._is_aborting = False
+        """Whether an attempt waits for observers; whether the master computes; whether it waits for ``_called``;
+        whether what was submitted is not to be computed."""
         self._called = allocate_lock()
         self._wake_loop: Callable[[], object] | None = None
         """Ends the waiting of ``ready``."""
@@ -94,6 +98,7 @@ class ThreadTransport(InProcessTransport):
     def submit(self, partition: int, batch: Batch) -> None:
         """Keep a batch until ``wait``."""
         super().submit(partition, batch)
+        self._is_aborting = False
         if self._timeouts.is_function:
             self._timeouts.note(batch.tasks)
 
@@ -169,13 +174,44 @@ class ThreadTransport(InProcessTransport):
         done = [outcome for outcome in self._done[:] if outcome.status == "completed"]
         return done + (found or []) if done or is_running else found
 
+    def progress(self) -> Progress:
+        """Return the attempts that are running, and the outcomes that ``take`` has not returned."""
+        begun = {attempt.task[:2] for attempt in self._running.copy()}
+        if (task := self._own_task) is not None:
+            begun.add(task[:2])
+        others = super().progress()
+        return Progress(begun | others.begun, others.ended + self._done)
+
+    def abort(self) -> None:
+        """Drop the tasks that wait, and abandon attempts on threads."""
+        self._is_aborting = True
+        super().abort()
+        while self._tasks:
+            try:
+                self._returned.append(self._tasks.popleft()[0][0])
+            except IndexError:  # a thread has taken it
+                break
+        for attempt in self._running.copy():
+            if self._abandon(attempt):
+                self._returned.append(attempt.task.id)
+
+    def _abandon(self, attempt: ThreadAttempt) -> bool:
+        """Leave an attempt to its thread; return False if it has ended before."""
+        if not attempt.abandon():
+            return False
+        self._running.discard(attempt)
+        with self._lock:
+            self._serving -= 1
+        if attempt.context is not None:
+            Context.close(attempt.context)  # an emission may wait for observers, but this must not
+        return True
+
     def close(self) -> None:
         """Abandon all attempts and release the vertices."""
         self._is_closed = True
         self._tasks.clear()
         for attempt in self._running.copy():
-            if attempt.abandon() and attempt.context is not None:
-                Context.close(attempt.context)  # an emission may wait for observers, but this must not
+            self._abandon(attempt)
         super().close()
 
     def _dispatch(self) -> None:
@@ -209,6 +245,7 @@ class ThreadTransport(InProcessTransport):
                 if task[0] not in quick:
                     tasks.appendleft(entry)
                     break
+                self._own_task = task
                 try:
                     variables.copy().run(self._executor.execute, batch, done.append, tasks=(task,))
                 except BaseException:  # KeyboardInterrupt
@@ -219,7 +256,7 @@ class ThreadTransport(InProcessTransport):
                 if done and done[-1].status != "completed":
                     break
         finally:
-            self._is_computing = False
+            self._is_computing, self._own_task = False, None
 
     def _note_time(self, vertex: Id, seconds: float) -> None:
         if seconds > _QUICK or self._timeouts.of(vertex) is not None:
@@ -237,7 +274,7 @@ class ThreadTransport(InProcessTransport):
             if now >= self._grow_at:
                 self._grow(now)
             times.append(self._grow_at)
-        if self._done or (until is not None and now >= until):
+        if self._done or self._returned or (until is not None and now >= until):
             return 0.0
         if times:
             return max(1e-6, min(times) - now)
@@ -274,11 +311,8 @@ class ThreadTransport(InProcessTransport):
                 continue
             if now < attempt.last + timeout:
                 ends.append(attempt.last + timeout)
-            elif attempt.abandon():
-                self._running.discard(attempt)
-                with self._lock:
-                    self._serving -= 1
-                self._done.append(self._executor.abandon(attempt.task, attempt.context, _too_late(timeout)))
+            elif self._abandon(attempt):
+                self._done.append(self._executor.abandon(attempt.task, attempt.context, too_late(timeout)))
         return ends
 
     # On other threads.
@@ -299,6 +333,10 @@ class ThreadTransport(InProcessTransport):
                 self._start(1)
             attempt = ThreadAttempt(task)
             self._running.add(attempt)
+            if self._is_aborting and self._abandon(attempt):
+                self._returned.append(task[0])
+                self._call()
+                return
             if not self._is_closed:
                 variables.copy().run(self._attempt, attempt, task, batch)
             if self._is_closed or attempt.is_abandoned:
@@ -360,10 +398,3 @@ class ThreadTransport(InProcessTransport):
                     attempt.last = min(attempt.last + now - begun, now)
             self._is_emitting = False
             self._call()
-
-
-def _too_late(timeout: float) -> str:
-    return (
-        f"took more than {timeout} s and was abandoned: its thread cannot be ended, but what it still does has no "
-        f"effect on the run"
-    )

@@ -39,3 +39,11 @@ class Timeouts:
     def of(self, vertex: Id) -> float | None:
         """Return the timeout of a vertex that was noted."""
         return self._limits.get(vertex) if self.is_function else self._given
+
+
+def too_late(timeout: float) -> str:
+    """Return why an attempt on a thread has failed."""
+    return (
+        f"took more than {timeout} s and was abandoned: its thread cannot be ended, but what it still does has no "
+        f"effect on the run"
+    )

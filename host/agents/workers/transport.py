@@ -45,10 +45,25 @@ class WorkerDeath(NamedTuple):
 
 
 class ReturnedTasks(NamedTuple):
-    """Vertices that a partition has not begun to compute and will not, because they were recalled."""
+    """Vertices that a partition has not computed and will not, because they were recalled or cancelled."""
 
     partition: int
     vertices: list[Id]
+
+
+class Progress(NamedTuple):
+    """What has become of submitted tasks, beyond what ``take`` has returned.
+
+    Attributes
+    ----------
+    begun : set of (Id, int)
+        Vertices and numbers of the attempts that are running, or have run.
+    ended : list of Outcome
+        Outcomes of those that have ended.
+    """
+
+    begun: set[tuple[Id, int]]
+    ended: list[Outcome]
 
 
 Arrival = OutcomeBatch | WorkerDeath | ReturnedTasks | Emission
@@ -90,6 +105,9 @@ class Transport(Protocol):
     def recall(self, partition: int, step: int, count: int) -> None:
         """Let a partition return up to ``count`` tasks of a superstep that wait; it answers with ``ReturnedTasks``."""
 
+    def abort(self) -> None:
+        """Cancel all attempts and drop all waiting tasks, which end as ``submit`` says."""
+
     def wait(self, until: float | None) -> None:
         """Wait for arrivals, at most until a time on the monotonic clock."""
 
@@ -107,6 +125,9 @@ class Transport(Protocol):
 
         Any thread may call it.
         """
+
+    def progress(self) -> Progress:
+        """Return what has become of submitted tasks; any thread may call it."""
 
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Commit the records of a partition, and a change to it, after the master has changed its own vertices."""
@@ -144,7 +165,11 @@ class InProcessTransport:
         self._own_loop: OwnEventLoop | None = None
         self._async_tasks: dict[Id, tuple[Batch, TaskFields]] = {}
         self._batches: list[Batch] = []
+        self._computing: tuple[list[TaskFields], int] | None = None
+        """The tasks that are computed one after the other, and the number of outcomes before the first of them."""
         self._outcomes: list[Outcome] = []
+        self._returned: list[Id] = []
+        """Vertices whose tasks an abort has dropped."""
         self._emissions: list[Emission] = []
         self._paused = 0.0
         """When the own event loop was last stopped."""
@@ -171,6 +196,13 @@ class InProcessTransport:
 
     def recall(self, partition: int, step: int, count: int) -> None:
         """Return nothing: no other partition could compute it."""
+
+    def abort(self) -> None:
+        """Drop the batches, and cancel attempts of an ``async`` function."""
+        self._returned += [task[0] for batch in self._batches for task in batch.tasks]
+        self._batches.clear()
+        if self._async_attempts is not None:
+            self._async_attempts.abort()
 
     def wait(self, until: float | None) -> None:
         """Compute the submitted batches, or sleep if there are none."""
@@ -210,6 +242,9 @@ class InProcessTransport:
             if self._async_attempts.emissions.pending:  # those of these outcomes, and perhaps later ones
                 self._emissions += self._async_attempts.emissions.take()
         arrivals: list[Arrival] = [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
+        if count := len(self._returned):  # another thread may add to them
+            arrivals.append(ReturnedTasks(0, self._returned[:count]))
+            del self._returned[:count]
         if self._emissions:
             arrivals[:0] = self._emissions
             self._emissions.clear()
@@ -223,6 +258,17 @@ class InProcessTransport:
         if attempts is not None:
             outcomes += attempts.outcomes
         return [outcome for outcome in outcomes if outcome.status == "completed"]
+
+    def progress(self) -> Progress:
+        """Return the attempts that are running, and the outcomes that ``take`` has not returned."""
+        begun, attempts, computing = set(), self._async_attempts, self._computing
+        if computing is not None:
+            tasks, before = computing
+            begun.update([task[:2] for task in tasks[len(self._outcomes) - before :][:1]])
+        if attempts is None:
+            return Progress(begun, self._outcomes[:])
+        begun |= attempts.begun.copy()
+        return Progress(begun, attempts.outcomes + self._outcomes)
 
     def _emit(self, emission: Emission) -> None:
         """Tell the observers about an emission of an ordinary function; keep one of an ``async`` function."""
@@ -246,9 +292,11 @@ class InProcessTransport:
             self._begun, is_slice_over = time.monotonic(), self._is_slice_over
         while batches and not (is_slice_over and is_slice_over(0)):
             batch, before = batches[0], len(outcomes)
+            self._computing = batch.tasks, before
             try:
                 self._executor.execute(batch, outcomes.append, is_slice_over)
             finally:  # even after an exception, each outcome belongs to the next task
+                self._computing = None
                 batch.tasks = batch.tasks[len(outcomes) - before :]
             if batches and not batch.tasks:
                 del batches[0]
@@ -288,6 +336,9 @@ class InProcessTransport:
         outcomes = attempts.take_outcomes()
         for outcome in outcomes:
             del self._async_tasks[outcome.id]
+        for vertex in attempts.take_returned():
+            del self._async_tasks[vertex]
+            self._returned.append(vertex)
         return outcomes
 
     def _close_loop(self) -> None:

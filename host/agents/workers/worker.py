@@ -322,6 +322,7 @@ class Worker:
             recalls.end()
         sender.flush()
         sender.serial = serial + len(tasks)
+        self._marks.latest = marks[0]
         marks[0] = 0
 
     def _compute_on_loop(self, batch: Batch) -> None:

@@ -53,7 +53,7 @@ def test_loop() -> None:
         {"role": "tool", "content": "3", "tool_call_id": "0", "name": "add"},
         {"role": "assistant", "content": "It is 3."},
     ]
-    assert result == {"messages": expected, "status": "completed"}
+    assert (result["messages"], result["full_messages"], result["status"]) == (expected, expected, "completed")
     assert seen == [([messages.system("Use tools."), *expected[:3]], [add.description_for_models])]
     assert asyncio.run(agent.ainvoke({"messages": "1 + 2?"})) == result
 

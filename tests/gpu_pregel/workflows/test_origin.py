@@ -329,7 +329,7 @@ def test_002_complete_example_of_the_superstep_state_while_it_runs() -> None:
 
     with held_superstep(2, observe) as agents:
         agents.step()
-    assert list(dict.fromkeys(seen["execute_tools"])) == [("pending", 1), ("failed", 2)]
+    assert list(dict.fromkeys(seen["execute_tools"])) == [("failed", 1), ("failed", 2)]
     assert seen["llm_call"][-1] == ("completed", 1)
 
 
@@ -348,7 +348,13 @@ def test_002_fields_of_completed_and_failed_vertices_of_a_held_superstep() -> No
         assert (failed.failure.type, failed.failure.text) == ("RuntimeError", "API rate limit")
         assert "in tools_fail" in failed.failure.traceback
         assert list(state.failures) == ["execute_tools"]
-        assert state.retryable == ["execute_tools"]
+        assert state.failed_vertices() == ["execute_tools"]
+        assert state.retryable == state.retryable_vertices(2) == []
+        assert state.retryable_vertices(3) == ["execute_tools"]
+        vertices, outbox = state.completed_results()
+        assert vertices["llm_call"].value == {"node": "llm_call", "result": ("ok", S1)}
+        assert vertices["llm_call"].halted
+        assert outbox[0] == ("execute_tools", {"state": S1})
 
 
 def test_002_the_superstep_state_is_cleared_at_the_commit() -> None:

@@ -62,7 +62,6 @@ def test_refused_states(name: str) -> None:
 
 REFUSED_NODES: dict[str, tuple[tuple[Any, ...], dict[str, Any], type[GpuPregelError], str]] = {
     "same name": (("a", idle), {}, ArgumentError, "there is a node 'a' already"),
-    "start": ((START, idle), {}, ArgumentError, "'__start__' cannot be the name of a node"),
     "end": ((END, idle), {}, ArgumentError, "'__end__' cannot be the name of a node"),
     "no name": (("", idle), {}, ArgumentError, "'' cannot be the name of a node"),
     "colon": (("a:b", idle), {}, ArgumentError, "the name of a node has no colon, unlike 'a:b'"),

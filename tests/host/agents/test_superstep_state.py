@@ -9,7 +9,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import AgentRun, Edge, Event, SuperstepState, Vertex, VertexProgress
-from gpu_pregel.errors import AttemptError
+from gpu_pregel.errors import ArgumentError, AttemptError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.records import FailedVertex, Failure, VertexData
 from gpu_pregel.host.agents.state import State
@@ -70,7 +70,11 @@ def test_a_held_superstep_shows_its_vertices(workers: int) -> None:
         None,
         None,
     ]
-    assert state.retryable == [1]
+    assert state.failed_vertices() == [1, 2]
+    assert (state.retryable, state.retryable_vertices(3), state.retryable_vertices(4)) == ([], [], [1])
+    computed, outbox = state.completed_results()
+    assert computed == {0: Vertex(0, "new", [Edge(1, 0.5)], halted=True)}
+    assert outbox == [(1, "one"), (3, ["three"])]
     assert {one: (why.text, why.attempts, why.value, why.messages) for one, why in state.failures.items()} == {
         1: ("again", 3, {"number": 1}, [("from", 0)]),
         2: ("never", 1, {"number": 2}, [("from", 1)]),
@@ -127,6 +131,13 @@ def test_observers_see_a_running_superstep() -> None:
     with gp.agents.start([Vertex(k) for k in range(3)], compute, observer=observe) as agents:
         agents.step()
     assert seen == [["completed"] * 3] * 3
+
+
+def test_a_bad_number_of_attempts_is_refused() -> None:
+    with gp.agents.start(RING, flaky, retry=WITHOUT_WAIT) as agents:
+        agents.step(), agents.step()
+        with pytest.raises(ArgumentError, match="max_retries"):
+            state_of(agents).retryable_vertices(-1)
 
 
 def test_a_resumed_superstep_shows_what_is_stored(tmp_path: Path) -> None:
