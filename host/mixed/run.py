@@ -88,8 +88,9 @@ def run(
         Save the state of the run regularly. A path to a SQLite file, or a store, stands for ``Checkpoint(path)``.
     resume : bool, default False
         Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
-        must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
-        of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
+        must not contain the run. ``halt``, ``master``, the limits, ``mode``, ``partitions`` and ``threads`` may differ
+        from those of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns
+        immediately; what ``master`` decided after it is read from the checkpoint.
     check : bool, default False
         Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
         a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
@@ -274,6 +275,10 @@ def _run_beside(
         )
     if wake is None and agents.vertices is None:
         raise ArgumentError("no vertex can become an agent: pass wake=, or gp.Agents(compute, vertices=…)")
+    if program.master is not None and agents.max_lag:
+        raise ArgumentError(
+            "max_lag= must be 0 for a program with master=, which decides after the agents of each superstep: use halt="
+        )
     if options["resume"] and checkpoint is None:
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
     from gpu_pregel.host.mixed.mixed_run import MixedRun
