@@ -14,9 +14,9 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.mixed.change import MixedChange
 from gpu_pregel.host.mixed.numeric_side import NumericSide
 from gpu_pregel.host.mixed.stored_inputs import decode_arrived, decode_inputs
-from gpu_pregel.host.programs.checkpoints import arrays_of_change, stored_decision
 from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
+from gpu_pregel.host.programs.stored_decisions import arrays_of_change, stored_decision
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 from gpu_pregel.host.superstep.stored_arrays import ArrayHistory, Blobs, read_arrays, with_header
 

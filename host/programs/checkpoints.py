@@ -20,6 +20,7 @@ from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, ProgramState
+from gpu_pregel.host.programs.stored_decisions import arrays_of_change, stored_decision
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PackedCommit
 from gpu_pregel.host.superstep.master import limit_problem
@@ -132,22 +133,21 @@ class ResumePoint(NamedTuple):
     Attributes
     ----------
     supersteps : int
-        Number of supersteps so far, 0 included.
+        How many there were, 0 included.
     plan : Activity
         Active vertices and edges.
     totals : tuple
         The aggregates that the next superstep's ``apply`` will see.
     rows : list of dict
         The trace so far.
-    decision : Decision or None
-        What the program's ``master`` has decided; None without one.
+    decision : Decision or None, of the program's ``master``
     """
 
     supersteps: int
     plan: Activity
     totals: tuple[Any, ...]
     rows: list[dict[str, Any]]
-    decision: Decision | None
+    decision: Decision | None = None
 
 
 class CheckpointedRun:
@@ -357,7 +357,7 @@ class NumericFormat:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
                 self._encoded = folded.superstep + 1
         change = supersteps[-1].change
-        arrays = {**self._run.snapshot(), **arrays_of_change(self._run, change)}
+        arrays = self._run.snapshot() | arrays_of_change(self._run, change)
         header = {
             "identity": self._identity,
             "plan": [int(number) for number in change.activity],
@@ -365,27 +365,6 @@ class NumericFormat:
         }
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         return PackedCommit(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
-
-
-def arrays_of_change(run: ProgramState, change: NumericChange) -> dict[str, Array]:
-    """Return what a superstep commits beside the snapshot of its state, by name: aggregates, and the decision."""
-    arrays = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)}
-    if run.has_master:
-        halted, parameters = change.decision
-        arrays |= {f"next{k}": np.asarray(value).reshape(1) for k, value in enumerate(parameters)}
-        arrays["halted"] = np.array([halted])
-    return arrays
-
-
-def stored_decision(run: ProgramState, arrays: Mapping[str, Array]) -> Decision | None:
-    """Return the decision of :func:`arrays_of_change`; a ``LookupError`` or ``ValueError`` if there is no valid one."""
-    if not run.has_master:
-        return None
-    dtypes = run.parameter_dtypes
-    columns = [arrays[f"next{k}"] for k in range(len(dtypes))]
-    if any(column.dtype != dtype for column, dtype in zip(columns, dtypes, strict=True)):
-        raise ValueError("parameters of other dtypes")
-    return Decision(bool(arrays["halted"][0]), tuple(column[0] for column in columns))
 
 
 def difference(saved: Identity, own: Identity) -> str:

@@ -184,17 +184,15 @@ class CudaState(ProgramState):
             return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
         if self._next_parameters is None:
             return self._execute(direction, superstep, activity, limit)
-        parameters, count = self._next_parameters, len(self._program.aggregates)
-        own = self._upload_parameters(parameters)
+        own, count = self._upload_parameters(self._next_parameters), len(self._program.aggregates)
         self._totals = (*self._totals[:count], *own, *self._totals[count + len(own) :])
         steps = self._execute(direction, superstep, activity, limit)
-        self.set_parameters(parameters)
+        self.set_parameters(self._next_parameters)
         return steps
 
     def _execute(self, direction: str, superstep: int, activity: Activity, limit: int) -> list[SuperstepFigures]:
         """Run supersteps; a chain cannot, if receivers in the first one see other parameters than its senders."""
         is_chain = direction == "push" and self.posted is None and self._is_small(activity)
-        is_chain = is_chain and self._next_parameters is None
         if is_chain:
             steps = self._chain(superstep, activity, min(limit, CHAIN))
             if steps:
@@ -217,7 +215,7 @@ class CudaState(ProgramState):
     def _is_small(self, activity: Activity) -> bool:
         """Whether the next supersteps are worth a queue: with half of its capacity if it has to be made first."""
         most = _BATCH_EDGES if self._is_queued else _BATCH_EDGES // 2
-        if not self._can_chain or max(activity.active_vertices, activity.active_edges) > most:
+        if not self._can_chain or self._next_parameters is not None or max(activity) > most:
             return False
         # If all vertices are active, so is a hub, at which a chain ends.
         return activity.active_vertices < self._n or not len(self.partitions[0].out_edges.piece_vertices)

@@ -97,7 +97,7 @@ class NumericPolicy:
         limit: int,
         journal: Journal | None,  # noqa: ARG002
     ) -> Waits[list[SuperstepFigures]]:
-        """Run a superstep; if nothing is to be decided, a device may run several before the host reads their figures."""
+        """Run a superstep; a device may run several at once if nothing is decided between them."""
         yield from ()  # waits for nothing
         if superstep == 0:
             return [SuperstepFigures(self._state.initialise(), 0, self._totals)]

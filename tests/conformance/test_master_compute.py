@@ -197,11 +197,15 @@ def test_an_assignment_to_a_parameter_says_how_it_is_set() -> None:
         gp.run(gp.grid(2, holes=0), replace(COUNTS, master=master), parameters=VALUES)
 
 
+def print_both(step: Any, more: Any) -> None:
+    print(step, more)
+
+
 def test_halt_and_master_are_not_given_together() -> None:
     with pytest.raises(ArgumentError, match=r"halt= and master= cannot be given together: let master call step.halt"):
         replace(COUNTS, halt=lambda aggregated: True)
     with pytest.raises(ArgumentTypeError, match=r"master takes 2 arguments, but must take \(step\)"):
-        replace(COUNTS, master=lambda step, more: None)
+        replace(COUNTS, master=print_both)  # type: ignore[arg-type]
 
 
 @RUN_DEVICES
@@ -244,6 +248,12 @@ def collect(ctx: gp.AgentContext) -> Any:
     return ctx.value + 1000
 
 
+def advance(step: Any) -> None:
+    step.set(gain=step.parameters.gain + step.superstep)
+    if step.superstep == 6:
+        step.halt()
+
+
 def mixed(device: str, **options: Any) -> Any:
     """A run in which the master decides by when vertices wake agents."""
     cycle = gp.Graph.from_edgelist([0, 1, 2, 3], [1, 2, 3, 0], directed=True)
@@ -256,10 +266,7 @@ def mixed(device: str, **options: Any) -> Any:
         apply=lambda value, incoming, ctx: value + incoming * ctx.parameters.gain,
         active="always",
         aggregators={"top": gp.Aggregator("max", lambda old, new, ctx: new)},
-        master=lambda step: (
-            step.set(gain=step.parameters.gain + step.superstep),
-            step.halt() if step.superstep == 6 else None,
-        ),
+        master=advance,
     )
     return gp.run(
         *(cycle, program),
