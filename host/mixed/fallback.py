@@ -50,7 +50,7 @@ def run_as_agents(
     interpreted, begin = interpret_program(program), perf_counter()
     identity = None if checkpoint is None else identify(graph, program, given)
     options: dict[str, Any] = {
-        **agents.options(),
+        **agents.options(graph.num_vertices),
         "aggregators": _aggregators(interpreted, given.parameters, identity),
         "master": partial(_decide, master_compute(program, graph.num_vertices), interpreted, given.parameters),
         "max_supersteps": max_supersteps,
@@ -142,7 +142,12 @@ def _result(
         for name, dtype, _ in program.aggregates
     ]
     rows = _rows(found)
-    stats = {"device": "agents", "workers": agents.workers, "seconds": seconds, "compile_seconds": 0.0}
+    stats = {
+        "device": "agents",
+        "workers": agents.workers_for(graph.num_vertices),
+        "seconds": seconds,
+        "compile_seconds": 0.0,
+    }
     return ProgramResult(
         graph=graph,
         stats=stats,

@@ -166,7 +166,7 @@ class MixedRun:
             frozenset(self.graph.to_ids(np.array(sorted(states), np.int64)).tolist()),
         )
         options: dict[str, Any] = {
-            **self.agents.options(),
+            **self.agents.options(self.graph.num_vertices),
             "max_supersteps": self.max_supersteps,
             "on_limit": "return",
             "on_missing": "error",
@@ -233,7 +233,7 @@ class MixedRun:
         return MixedPolicy(
             *(numeric, agents, side, format),
             has_wake=self.program.wake is not None,
-            max_lag=self.agents.max_lag if self.agents.workers else 0,
+            max_lag=self.agents.max_lag if self.agents.workers_for(self.graph.num_vertices) else 0,
             max_supersteps=self.max_supersteps,
             begun_at=begun_at,
         )
@@ -245,7 +245,7 @@ class MixedRun:
             graph=self.graph,
             stats={
                 **stats_of(self.target, self.partitions, list(found.trace), compiled),
-                "workers": self.agents.workers,
+                "workers": self.agents.workers_for(self.graph.num_vertices),
             },
             trace=Trace(list(found.trace)),
             values=values,

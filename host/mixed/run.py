@@ -100,9 +100,10 @@ def run(
         raises, such as that of an index of a tuple, is always reported.
     fallback : {"agents", "error"}, optional
         What happens if no device can compute the program, because its values are no numbers or Numba cannot compile
-        its functions: "agents" computes each vertex as an agent, in CPU worker processes if ``agents`` names some, with
-        the same meaning but a thousand times as slowly; "error" raises an error. Default: "agents" if the values are
-        no numbers, otherwise "error". Agents store each superstep and use neither ``mode``, ``partitions`` nor
+        its functions: "agents" computes each vertex as an agent, with the same meaning but a thousand times as slowly,
+        on more than a few hundred vertices in as many CPU worker processes as there are processors (see ``workers`` of
+        :class:`Agents`); "error" raises an error. Default: "agents" if the values are no numbers, otherwise "error".
+        Agents store each superstep and use neither ``mode``, ``partitions`` nor
         ``threads``; what they compute is always checked.
     agents : Agents, optional
         Agents beside the numeric vertices: ``gp.Agents(compute, …)`` computes vertices that ``wake`` chooses, or that

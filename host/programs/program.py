@@ -160,7 +160,7 @@ class VertexProgram:
     ... )
     >>> result = gp.run(gp.grid(2, holes=0), averages)
     >>> result.status, result.supersteps, result.values.round(2).tolist()
-    ('halted', 7, [0.25, 0.25, 0.25, 0.25])
+    ('halted', 6, [0.27, 0.24, 0.24, 0.25])
     """
 
     value: Any
