@@ -91,8 +91,8 @@ def test_a_thread_without_work_takes_half_of_the_rest_of_another_first_of_its_ow
 
 def test_every_item_is_claimed_once_whoever_steals() -> None:
     work = make_ranges(3, 1003, [1, 2])
-    taken, turn = [], 0
-    active = [0, 1, 2]
+    taken: list[int] = []
+    turn, active = 0, [0, 1, 2]
     while active:
         number = active[turn * turn % len(active)]
         first, last = claim_once(work, line_of(number))
