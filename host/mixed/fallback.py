@@ -179,6 +179,7 @@ def _rows(found: AgentResult) -> list[dict[str, Any]]:
         row = {
             "superstep": step,
             "direction": "push" if step else "init",
+            "rule": "only",
             "active_vertices": active,
             "active_edges": edges,
             "messages": sent,

@@ -124,6 +124,7 @@ class NumericPolicy:
             row = {
                 "superstep": superstep,
                 "direction": direction,
+                "rule": self._directions.name if superstep else "only",
                 "active_vertices": activity.active_vertices,
                 "active_edges": activity.active_edges,
                 "messages": sent.active_edges,
