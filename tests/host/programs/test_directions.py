@@ -84,7 +84,8 @@ def test_a_program_that_cannot_push_pulls() -> None:
         (LABELS, {"mode": "pull"}, "mode"),
         (RANKS, {"max_supersteps": 2}, "only"),
         (LABELS, {"device": "agents"}, "only"),
-        pytest.param(LABELS, {"device": "emulated"}, "1/20", marks=EMULATED),
+        (LABELS, {"device": "python"}, "1/20"),
+        pytest.param(LABELS, {"device": "emulated"}, "cost", marks=EMULATED),
     ],
 )
 def test_the_trace_says_what_chose_the_direction(program: gp.VertexProgram, options: dict[str, Any], rule: str) -> None:
@@ -97,7 +98,7 @@ def test_the_trace_of_operators_says_what_chose_the_direction() -> None:
     for mode in ("auto", "push", "pull"):
         gp.process_edges(lambda u, v, weight: False, frontier, mode=mode)
     gp.process_vertices(lambda v: False, frontier)
-    rows = [(row["direction"], row["rule"]) for row in frontier.trace]
+    rows = [(row["direction"], row["rule"]) for row in frontier.trace()]
     assert rows == [("push", "1/20"), ("push", "mode"), ("pull", "mode"), ("vertices", "only")]
 
 
