@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.host.devices.memory import require_memory
-from gpu_pregel.host.devices.threads import Tick, parallel, thread_count
+from gpu_pregel.host.devices.threads import Tick, parallel, parallel_ranges, thread_count
+from gpu_pregel.host.devices.topology import node_sizes
 
 _SERIAL_SIZE = 1 << 12
 """Work of at most this many items takes less time than waking the threads."""
@@ -81,3 +82,7 @@ class CpuDevice(HostMemory):
         elif chunk is None:
             chunk = max(_MIN_CHUNK, min(_MAX_CHUNK, -(-size // (_CHUNKS_PER_THREAD * self.threads))))
         parallel(kernel, size, chunk, *arguments, threads=self.threads, tick=tick)
+
+    def launch_ranges(self, kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
+        """Run a kernel over ``size`` items of unknown cost: each thread has a range, and steals from the others."""
+        parallel_ranges(kernel, size, *arguments, threads=self.threads, node_sizes=node_sizes())

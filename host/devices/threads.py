@@ -11,12 +11,15 @@ import os
 import queue
 import threading
 from collections.abc import Callable
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.devices.topology import threads_by_node
 from gpu_pregel.kernels.library.compile_clock import add_compile_seconds, compile_seconds
+from gpu_pregel.kernels.library.ranges_cpu import first_left, make_ranges
 from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, SIZE, WORK_LENGTH
 
 Tick = Callable[[int, int], None]
@@ -25,6 +28,10 @@ Tick = Callable[[int, int], None]
 _EXHAUSTED = 1 << 62
 _MAX_THREADS = 1 << 12
 _TICK_SECONDS = 0.1
+_FEW_ITEMS = 1 << 8
+"""So many items of cheap work take less time than waking the threads."""
+_WAKING_NANOSECONDS = 100_000
+"""How long the calling thread computes few items before it wakes the others."""
 
 
 def available_threads() -> int:
@@ -123,6 +130,30 @@ def parallel(
         kernel(work, *arguments)
         return
     workers = 1 if size <= chunk else min(threads, -(-size // chunk))
+    _run(kernel, work, arguments, workers, tick)
+
+
+def parallel_ranges(kernel: Callable[..., Any], size: int, *arguments: Any, threads: int, node_sizes: Any) -> None:
+    """Run ``kernel(work, *arguments)`` over ``size`` items of unknown cost, as :func:`parallel` does.
+
+    Each thread has a range of its own, those of a NUMA node side by side, and steals from others when it is done; see
+    ``gpu_pregel.kernels.library.ranges_cpu``. Few items are begun on the calling thread, and left to the others if they
+    take longer than waking them.
+    """
+    first = 0
+    if size <= _FEW_ITEMS and not getattr(kernel, "may_loop", False):
+        work = make_ranges(0, size, [1], 0 if size == 1 else monotonic_ns() + _WAKING_NANOSECONDS)
+        kernel(work, *arguments)
+        first = first_left(work)
+        if first == size:
+            return
+    workers = min(threads, size - first)
+    _run(kernel, make_ranges(first, size, threads_by_node(workers, node_sizes)), arguments, workers, None)
+
+
+def _run(kernel: Any, work: Any, arguments: tuple[Any, ...], workers: int, tick: Tick | None) -> None:
+    """Run a kernel on threads of the pool."""
+    size = int(work[SIZE])
     outcomes: list[_Outcome] = []
     done: queue.SimpleQueue[None] = queue.SimpleQueue()
     pool = _pool

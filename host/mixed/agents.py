@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.observers.events import Observer
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertex_options import RetryOfVertex, TimeoutOfVertex
-from gpu_pregel.host.arguments import check_flag, check_integer
+from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
+from gpu_pregel.host.devices.threads import available_threads
 
 if TYPE_CHECKING:
     from gpu_pregel.host.mixed.agent_context import AgentContext
+
+_FEW_VERTICES = 512
+"""Up to so many vertices are computed in the calling process, in less time than workers take to start."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,10 @@ class Agents:
         leaves no numeric vertex active. Without workers there is no lag.
     on_failure : {"raise", "continue", "abort"} or callable
         What to do when an agent has failed its last attempt, as in :func:`gpu_pregel.agents.run`.
-    workers : int, default 0
-        Number of worker processes; 0 computes in this process.
+    workers : int or "auto", default "auto"
+        Number of worker processes; 0 computes in this process. "auto" is 0 with ``compute`` or ``threads``. Without
+        them it is 0 for up to 512 vertices, which take less time than starting processes, and for more vertices, or
+        with ``timeout`` or ``max_memory``, the number of processors available to this process.
     threads : int, default 0
         Maximum number of attempts side by side on threads of this process, as in :func:`gpu_pregel.agents.run`.
     retry : RetryPolicy or callable, optional
@@ -79,7 +85,7 @@ class Agents:
     combined: bool = False
     max_lag: int = 0
     on_failure: Any = "raise"
-    workers: int = 0
+    workers: int | Literal["auto"] = "auto"
     threads: int = 0
     retry: RetryPolicy | RetryOfVertex | None = None
     timeout: float | TimeoutOfVertex | None = None
@@ -104,15 +110,27 @@ class Agents:
             object.__setattr__(self, "vertices", tuple(given))
         self.check_options(self.compute or _nothing)
 
-    def options(self) -> dict[str, Any]:
-        """Return the options of the agent runtime that differ from their defaults."""
-        names = ("on_failure", "workers", "threads", "retry", "timeout", "max_memory", "observer")
+    def options(self, num_vertices: int) -> dict[str, Any]:
+        """Return the options of the agent runtime that differ from their defaults, for a graph of so many vertices."""
+        names = ("on_failure", "threads", "retry", "timeout", "max_memory", "observer")
         given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value != getattr(Agents, name)}
+        changed = {name: value for name, value in given.items() if value != getattr(Agents, name)}
+        return {"workers": self.workers_for(num_vertices), **changed}
+
+    def workers_for(self, num_vertices: int) -> int:
+        """Return the number of worker processes for a graph of so many vertices."""
+        if self.workers != "auto":
+            return self.workers
+        if self.compute is not None or self.threads:
+            return 0
+        has_limits = self.timeout is not None or self.max_memory is not None
+        return available_threads() if num_vertices > _FEW_VERTICES or has_limits else 0
 
     def check_options(self, compute: Callable[..., Any]) -> None:
         """Raise unless the options of the agent runtime are valid for a function."""
-        RunOptions(compute, **self.options())
+        if isinstance(self.workers, str):
+            check_choice("workers", self.workers, ("auto",))
+        RunOptions(compute, **self.options(0))
 
 
 def _nothing(ctx: Any) -> None:

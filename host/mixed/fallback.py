@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from time import perf_counter
@@ -19,11 +19,12 @@ from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.mixed.agents import Agents
 from gpu_pregel.host.mixed.identity import identity_aggregator, is_stored, open_store
-from gpu_pregel.host.mixed.program_vertex import FIGURES, ProgramVertex, add_figures
+from gpu_pregel.host.mixed.program_vertex import FIGURES, PARAMETERS, ProgramVertex, add_figures
 from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity
+from gpu_pregel.host.programs.master_compute import MasterCompute, master_compute
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import InterpretedProgram, interpret_program
-from gpu_pregel.host.programs.run import Given, ProgramResult, halt_function, identify
+from gpu_pregel.host.programs.run import Given, ProgramResult, identify
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.trace import Trace
 from gpu_pregel.kernels.programs.fields import Fields, named_type
@@ -49,9 +50,9 @@ def run_as_agents(
     interpreted, begin = interpret_program(program), perf_counter()
     identity = None if checkpoint is None else identify(graph, program, given)
     options: dict[str, Any] = {
-        **agents.options(),
-        "aggregators": _aggregators(interpreted, identity),
-        "master": partial(_halt, halt_function(program, given.parameters), list(program.aggregators)),
+        **agents.options(graph.num_vertices),
+        "aggregators": _aggregators(interpreted, given.parameters, identity),
+        "master": partial(_decide, master_compute(program, graph.num_vertices), interpreted, given.parameters),
         "max_supersteps": max_supersteps,
         "on_limit": "return",
     }
@@ -93,9 +94,13 @@ def _vertices(graph: Graph, given: Given, value: Fields) -> Iterator[Vertex]:
         yield Vertex(v, [bool(parts), start_value, active[v]], edges)
 
 
-def _aggregators(program: InterpretedProgram, identity: Identity | None) -> dict[str, Aggregator]:
-    """Return the aggregators of the agents: the program's, the figures of the trace, and the identity of the run."""
+def _aggregators(
+    program: InterpretedProgram, parameters: tuple[Any, ...], identity: Identity | None
+) -> dict[str, Aggregator]:
+    """Return the aggregators of the agents: the program's, figures, changing parameters, the identity of the run."""
     result = {FIGURES: Aggregator(add_figures, initial=[], persistent=True)}
+    if program.declaration.master is not None:
+        result[PARAMETERS] = Aggregator("last", initial=[one.item() for one in parameters], persistent=True)
     if identity is not None:
         result |= identity_aggregator(identity)
     for (name, _, initial), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
@@ -103,9 +108,22 @@ def _aggregators(program: InterpretedProgram, identity: Identity | None) -> dict
     return result
 
 
-def _halt(halt: Callable[[tuple[Any, ...]], Any] | None, names: list[str], master: MasterContext) -> None:
-    """End the run after a superstep if the program says so."""
-    if halt is not None and master.superstep > 0 and halt(tuple(master.aggregated(name) for name in names)):
+def _decide(
+    compute: MasterCompute | None, program: InterpretedProgram, parameters: tuple[Any, ...], master: MasterContext
+) -> None:
+    """Do after a superstep what the program decides: end the run, or change its parameters."""
+    if compute is None:
+        return
+    totals = tuple(master.aggregated(name) for name, *_ in program.aggregates)
+    has_master = program.declaration.master is not None
+    seen = master.aggregated(PARAMETERS) if has_master else []
+    if has_master:
+        parameters = tuple(dtype.type(one) for (_, dtype), one in zip(program.parameters, seen, strict=True))
+    last = master.aggregated(FIGURES)[-1:]
+    active = last[0][1] if last and last[0][0] == master.superstep else 0
+    decision = compute.decide(master.superstep, active, totals, parameters)
+    seen[:] = [one.item() for one in decision.parameters]
+    if decision.halted:
         master.halt()
 
 
@@ -124,7 +142,12 @@ def _result(
         for name, dtype, _ in program.aggregates
     ]
     rows = _rows(found)
-    stats = {"device": "agents", "workers": agents.workers, "seconds": seconds, "compile_seconds": 0.0}
+    stats = {
+        "device": "agents",
+        "workers": agents.workers_for(graph.num_vertices),
+        "seconds": seconds,
+        "compile_seconds": 0.0,
+    }
     return ProgramResult(
         graph=graph,
         stats=stats,
@@ -156,6 +179,7 @@ def _rows(found: AgentResult) -> list[dict[str, Any]]:
         row = {
             "superstep": step,
             "direction": "push" if step else "init",
+            "rule": "only",
             "active_vertices": active,
             "active_edges": edges,
             "messages": sent,

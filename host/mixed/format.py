@@ -14,7 +14,9 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.mixed.change import MixedChange
 from gpu_pregel.host.mixed.numeric_side import NumericSide
 from gpu_pregel.host.mixed.stored_inputs import decode_arrived, decode_inputs
+from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
+from gpu_pregel.host.programs.stored_decisions import arrays_of_change, stored_decision
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 from gpu_pregel.host.superstep.stored_arrays import ArrayHistory, Blobs, read_arrays, with_header
 
@@ -78,7 +80,7 @@ class MixedFormat(AgentFormat):
         posted = self._run.posted or Posted(np.zeros(0, np.int64), ())
         arrays = {
             **self._run.snapshot(),
-            **{f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(numeric.totals)},
+            **arrays_of_change(self._run, numeric),
             _ACTIVITY: np.array(numeric.activity, np.int64),
             _WOKEN: self._side.woken,
             _ARRIVED: np.frombuffer(self._side.arrived, np.uint8),
@@ -122,6 +124,8 @@ class Restored:
 
     def __init__(self, blobs: Blobs, where: str, supersteps: int) -> None:
         self._where = where
+        self.decision: Decision | None = None
+        """What the program's ``master`` has decided; None without one, and before :meth:`restore`."""
         try:
             self._arrays, _ = read_arrays(blobs)
             self.rows: list[dict[str, Any]] = [json.loads(line) for line in bytes(blobs[_TRACE]).splitlines()]
@@ -162,7 +166,8 @@ class Restored:
             raise self._damaged("no messages of agents that fit this run")
         try:
             found = tuple(arrays[f"total{k}"][0] for k in range(totals))
-        except LookupError as error:
+            self.decision = stored_decision(run, arrays)
+        except (LookupError, ValueError) as error:
             raise self._damaged(error) from error
         run.restore(arrays)
         run.posted = Posted(vertices, tuple(map(np.array, columns))) if len(vertices) else None

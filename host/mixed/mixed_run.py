@@ -36,6 +36,7 @@ from gpu_pregel.host.mixed.policy import MixedPolicy
 from gpu_pregel.host.programs.checkpoints import Checkpoint
 from gpu_pregel.host.programs.compiler import program_fields
 from gpu_pregel.host.programs.directions import Mode
+from gpu_pregel.host.programs.master_compute import master_compute
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import interpret_program
@@ -43,7 +44,6 @@ from gpu_pregel.host.programs.run import (
     Given,
     ProgramResult,
     ReadyProgram,
-    halt_function,
     identify,
     prepare,
     stats_of,
@@ -142,9 +142,8 @@ class MixedRun:
                 neighbors=self.agents.neighbors,
                 combined=self.agents.combined,
             )
-            policy = NumericPolicy(
-                ready.state, ready.directions, halt=halt_function(self.program, self.given.parameters)
-            )
+            compute = master_compute(self.program, self.graph.num_vertices)
+            policy = NumericPolicy(ready.state, ready.directions, self.given.parameters, compute)
             recovered, options, packs = self._recover(states, stack)
             beside = partial(self._beside, ready, side, policy, recovered, packs)
             run = AgentRun(options, recovered, beside)
@@ -167,7 +166,7 @@ class MixedRun:
             frozenset(self.graph.to_ids(np.array(sorted(states), np.int64)).tolist()),
         )
         options: dict[str, Any] = {
-            **self.agents.options(),
+            **self.agents.options(self.graph.num_vertices),
             "max_supersteps": self.max_supersteps,
             "on_limit": "return",
             "on_missing": "error",
@@ -225,15 +224,16 @@ class MixedRun:
             restored = Restored(recovered.blobs, where, recovered.superstep)
             compiled = ready.compiled
             totals = restored.restore(ready.state, compiled.message.dtypes, len(compiled.aggregates))
-            numeric.resume(restored.activity, totals)
+            numeric.resume(recovered.superstep - 1, restored.activity, totals, restored.decision)
             side.resume(recovered.superstep - 1, totals, restored.woken, restored.arrived)
+            side.set_parameters(numeric.parameters)
             side.resume_inputs(restored.inputs)
             begun_at = restored.begun_at
             recovered.rows[:] = restored.rows
         return MixedPolicy(
             *(numeric, agents, side, format),
             has_wake=self.program.wake is not None,
-            max_lag=self.agents.max_lag if self.agents.workers else 0,
+            max_lag=self.agents.max_lag if self.agents.workers_for(self.graph.num_vertices) else 0,
             max_supersteps=self.max_supersteps,
             begun_at=begun_at,
         )
@@ -245,7 +245,7 @@ class MixedRun:
             graph=self.graph,
             stats={
                 **stats_of(self.target, self.partitions, list(found.trace), compiled),
-                "workers": self.agents.workers,
+                "workers": self.agents.workers_for(self.graph.num_vertices),
             },
             trace=Trace(list(found.trace)),
             values=values,

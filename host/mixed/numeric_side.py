@@ -59,8 +59,9 @@ class NumericSide:
         self._graph, self._program, self._state = graph, program, state
         self._neighbors, self._combined = neighbors, combined
         self._functions = user_functions(program, self._id_of)
-        names, values = [name for name, _ in program.parameters], [one.item() for one in parameters]
-        self._parameters = named_numbers("Parameters", dict(zip(names, values, strict=True)))
+        self._parameter_values: tuple[Any, ...] = ()
+        self._parameters: Any = None
+        self.set_parameters(parameters)
         self._agents = agents
         self._is_agent = np.zeros(graph.num_vertices if len(agents) else 0, bool)
         self._is_agent[agents] = True
@@ -87,6 +88,12 @@ class NumericSide:
         """Number of vertices to which agents have sent messages for the next superstep."""
         posted = self._state.posted
         return 0 if posted is None else len(posted.vertices)
+
+    def set_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the parameters that the program sees from the next superstep on."""
+        if values != self._parameter_values:
+            named = {name: one.item() for (name, _), one in zip(self._program.parameters, values, strict=True)}
+            self._parameter_values, self._parameters = values, named_numbers("Parameters", named)
 
     # Ids.
 

@@ -148,7 +148,8 @@ class MixedPolicy:
             assert self._reports is not None
             activity, _, totals = one_of(self._reports)
             is_idle = activity.active_vertices == 0  # nothing can run ahead, in superstep after superstep
-            self._waits_for_all = is_idle or superstep == self._last or self._numeric.is_halted(superstep, totals)
+            is_last = superstep == self._last or self._numeric.decide(superstep, activity, totals).halted
+            self._waits_for_all = is_idle or is_last
         return True
 
     def judge(self, reports: Ledger, journal: Journal | None) -> str:
@@ -188,6 +189,7 @@ class MixedPolicy:
                 self._agents.tell_partitions(superstep)
             self._begun_at = self._ledger = None
         self._numeric.commit(FoldedSuperstep(*folded[:3], numeric, folded.row))
+        self._side.set_parameters(self._numeric.parameters)
         self._reports = self._folded = None
 
     def receive(self, part: Any) -> None:

@@ -18,6 +18,10 @@ FIGURES = "figures of supersteps"
 """The aggregator of the trace; with spaces it is no name that a program may use."""
 
 
+PARAMETERS = "parameters of supersteps"
+"""The aggregator of the parameters that a program's ``master`` changes."""
+
+
 class ProgramVertex:
     """Computes a vertex in a superstep of a vertex program, as device "python" does; called with its context.
 
@@ -37,9 +41,7 @@ class ProgramVertex:
         self._ids = graph.ids
         self._in_degrees, self._out_degrees = graph.in_degrees, graph.out_degrees
         self._always, self._is_data = declared.active == "always", not declared.is_numeric
-        names = (name for name, _ in program.parameters)
-        values = (one.item() for one in parameters)
-        self._parameters = named_numbers("Parameters", dict(zip(names, values, strict=True)))
+        self._parameters = self._named_parameters([one.item() for one in parameters])
         self._identity = program.plain_identity
 
     @cached_property
@@ -48,6 +50,10 @@ class ProgramVertex:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_functions"}
+
+    def _named_parameters(self, values: list[Any]) -> Any:
+        names = (name for name, _ in self._program.parameters)
+        return named_numbers("Parameters", dict(zip(names, values, strict=True)))
 
     def _id_of(self, vertex: int) -> Any:
         return vertex if self._ids is None else self._ids[vertex : vertex + 1].tolist()[0]
@@ -66,7 +72,10 @@ class ProgramVertex:
             "Aggregated", {name: agent.aggregated(name) for name, *_ in self._program.aggregates}
         )
         degrees = int(self._out_degrees[v]), int(self._in_degrees[v])
-        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, self._parameters)
+        parameters = self._parameters
+        if self._program.declaration.master is not None:
+            parameters = self._named_parameters(agent.aggregated(PARAMETERS))
+        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, parameters)
 
     def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
         return self._functions[role](ctx.vertex, ctx.superstep, *arguments)

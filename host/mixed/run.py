@@ -70,7 +70,7 @@ def run(
         and always checks as ``check`` does. "agents" computes any program as ``fallback`` describes.
     mode : {"auto", "push", "pull"}
         "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones, and pulls in
-        the others. On a GPU it compares the bytes that both would move.
+        the others. On a GPU it compares the bytes that both would move. The trace's ``rule`` says which of them chose.
     partitions : int, default 1
         Number of vertex ranges that the graph is divided into.
     threads : int, optional
@@ -88,8 +88,9 @@ def run(
         Save the state of the run regularly. A path to a SQLite file, or a store, stands for ``Checkpoint(path)``.
     resume : bool, default False
         Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
-        must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
-        of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
+        must not contain the run. ``halt``, ``master``, the limits, ``mode``, ``partitions`` and ``threads`` may differ
+        from those of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns
+        immediately; what ``master`` decided after it is read from the checkpoint.
     check : bool, default False
         Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
         a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
@@ -99,9 +100,10 @@ def run(
         raises, such as that of an index of a tuple, is always reported.
     fallback : {"agents", "error"}, optional
         What happens if no device can compute the program, because its values are no numbers or Numba cannot compile
-        its functions: "agents" computes each vertex as an agent, in CPU worker processes if ``agents`` names some, with
-        the same meaning but a thousand times as slowly; "error" raises an error. Default: "agents" if the values are
-        no numbers, otherwise "error". Agents store each superstep and use neither ``mode``, ``partitions`` nor
+        its functions: "agents" computes each vertex as an agent, with the same meaning but a thousand times as slowly,
+        on more than a few hundred vertices in as many CPU worker processes as there are processors (see ``workers`` of
+        :class:`Agents`); "error" raises an error. Default: "agents" if the values are no numbers, otherwise "error".
+        Agents store each superstep and use neither ``mode``, ``partitions`` nor
         ``threads``; what they compute is always checked.
     agents : Agents, optional
         Agents beside the numeric vertices: ``gp.Agents(compute, …)`` computes vertices that ``wake`` chooses, or that
@@ -274,6 +276,10 @@ def _run_beside(
         )
     if wake is None and agents.vertices is None:
         raise ArgumentError("no vertex can become an agent: pass wake=, or gp.Agents(compute, vertices=…)")
+    if program.master is not None and agents.max_lag:
+        raise ArgumentError(
+            "max_lag= must be 0 for a program with master=, which decides after the agents of each superstep: use halt="
+        )
     if options["resume"] and checkpoint is None:
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
     from gpu_pregel.host.mixed.mixed_run import MixedRun

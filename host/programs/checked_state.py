@@ -48,12 +48,6 @@ class CheckedState(CpuState):
         super().__init__(program, partitions, graph.out_degrees, graph.in_degrees, device, always=always)
         self._interpreted = interpret_program(declaration, {name: dtype for name, dtype, _ in program.aggregates})
         self._graph = graph
-        self._parameter_values: tuple[Any, ...] = ()
-
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
-        super().set_parameters(values)
-        self._parameter_values = values
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
@@ -71,6 +65,7 @@ class CheckedState(CpuState):
         """Run a superstep; if it fails, repeat it in Python, which raises an error that names the vertex."""
         values, frontier = [array.copy() for array in self.values], self.frontier.copy()
         aggregates, posted = tuple(array.copy() for array in self.aggregates), self.posted
+        parameters, changed = self._sent_with, self._next_parameters
         try:
             return run()
         except NumbaError:
@@ -78,7 +73,8 @@ class CheckedState(CpuState):
         except Exception as error:
             failure = error
         twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
-        twin.set_parameters(self._parameter_values)
+        twin.set_parameters(parameters)
+        twin.change_parameters(parameters if changed is None else changed)
         twin.attach(values, frontier)
         twin.context_arrays, twin._given, twin.posted = aggregates, self._given, posted
         if self.excluded is not None:

@@ -17,8 +17,10 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
+from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, ProgramState
+from gpu_pregel.host.programs.stored_decisions import arrays_of_change, stored_decision
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PackedCommit
 from gpu_pregel.host.superstep.master import limit_problem
@@ -131,19 +133,21 @@ class ResumePoint(NamedTuple):
     Attributes
     ----------
     supersteps : int
-        Number of supersteps so far, 0 included.
+        How many there were, 0 included.
     plan : Activity
         Active vertices and edges.
     totals : tuple
         The aggregates that the next superstep's ``apply`` will see.
     rows : list of dict
         The trace so far.
+    decision : Decision or None, of the program's ``master``
     """
 
     supersteps: int
     plan: Activity
     totals: tuple[Any, ...]
     rows: list[dict[str, Any]]
+    decision: Decision | None = None
 
 
 class CheckpointedRun:
@@ -298,10 +302,11 @@ class CheckpointedRun:
         try:
             totals = tuple(arrays[f"total{k}"][0] for k in range(len(run.aggregates)))
             trace = [json.loads(line) for line in rows.splitlines()]
+            decision = stored_decision(run, arrays)
         except (LookupError, ValueError) as error:
             raise self._damaged(saved, error) from error
         run.restore(arrays)
-        return ResumePoint(saved.base_step + 1, Activity(*self._header["plan"]), totals, trace)
+        return ResumePoint(saved.base_step + 1, Activity(*self._header["plan"]), totals, trace, decision)
 
     def _array(self, saved: SavedRun, name: str, code: str) -> Array:
         try:
@@ -352,8 +357,7 @@ class NumericFormat:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
                 self._encoded = folded.superstep + 1
         change = supersteps[-1].change
-        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)}
-        arrays = {**self._run.snapshot(), **sums}
+        arrays = self._run.snapshot() | arrays_of_change(self._run, change)
         header = {
             "identity": self._identity,
             "plan": [int(number) for number in change.activity],

@@ -131,11 +131,16 @@ class CpuState(ProgramState):
         """Run a superstep in which the active vertices send; ``totals`` are the aggregates that it sees."""
         if self._program.receives:
             seen = [np.array([total]) for total in totals]
-            self._totals = (*seen, *self.context_arrays[len(totals) :])
+            parameters = self.context_arrays[len(totals) :]
+            if self._next_parameters is not None:
+                parameters = self._upload_parameters(self._next_parameters)
+            self._totals = (*seen, *parameters)
         (self._push if direction == "push" else self._pull)(superstep - 1, activity)
         self._deliver_posted()
         for array, total in zip(self.aggregates, totals, strict=True):
             array[0] = total
+        if self._next_parameters is not None:
+            self.set_parameters(self._next_parameters)
         self._apply(superstep)
         active_vertices, active_edges, applied = self._sum_counts()
         return [SuperstepFigures(Activity(active_vertices, active_edges), applied, self._fold())]

@@ -132,7 +132,7 @@ class CudaState(ProgramState):
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched, woken))
         self._signals, self._partials = made["signals"], made["partials"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
-        self._failures, self._rows_read, self._parameter_values = failures, 0, ()
+        self._failures, self._rows_read = failures, 0
         record = (self._control[FAILURE : FAILURE + 1],) if program.records else ()
         self.context_arrays, self._totals = (*made["aggregates"], *record), (*made["totals"], *record)
         (self._no_weights,), (self._no_rows,) = made["no weights"], made["no rows"]
@@ -182,6 +182,16 @@ class CudaState(ProgramState):
         """Run a superstep in which the active vertices send, and up to ``limit`` while a small frontier pushes."""
         if self._n == 0:
             return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
+        if self._next_parameters is None:
+            return self._execute(direction, superstep, activity, limit)
+        own, count = self._upload_parameters(self._next_parameters), len(self._program.aggregates)
+        self._totals = (*self._totals[:count], *own, *self._totals[count + len(own) :])
+        steps = self._execute(direction, superstep, activity, limit)
+        self.set_parameters(self._next_parameters)
+        return steps
+
+    def _execute(self, direction: str, superstep: int, activity: Activity, limit: int) -> list[SuperstepFigures]:
+        """Run supersteps; a chain cannot, if receivers in the first one see other parameters than its senders."""
         is_chain = direction == "push" and self.posted is None and self._is_small(activity)
         if is_chain:
             steps = self._chain(superstep, activity, min(limit, CHAIN))
@@ -205,7 +215,7 @@ class CudaState(ProgramState):
     def _is_small(self, activity: Activity) -> bool:
         """Whether the next supersteps are worth a queue: with half of its capacity if it has to be made first."""
         most = _BATCH_EDGES if self._is_queued else _BATCH_EDGES // 2
-        if not self._can_chain or max(activity.active_vertices, activity.active_edges) > most:
+        if not self._can_chain or self._next_parameters is not None or max(activity) > most:
             return False
         # If all vertices are active, so is a hub, at which a chain ends.
         return activity.active_vertices < self._n or not len(self.partitions[0].out_edges.piece_vertices)
@@ -350,7 +360,8 @@ class CudaState(ProgramState):
         if failure is not None:
             # The row of the superstep is missing if a message failed.
             failed = superstep + written - (failure.role != "message")
-            raise self._failures.error_of(failure, failed, self, self._parameter_values)
+            changed = None if failure.role == "message" else self._next_parameters
+            raise self._failures.error_of(failure, failed, self, self._sent_with if changed is None else changed)
         own = control[ROW:].reshape(-1, self._width)[:written]
         self._check_progress(own, superstep, launched, written)
         (rows,) = self._exchange.gather_figures([own])
@@ -375,7 +386,7 @@ class CudaState(ProgramState):
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""
         count, record = len(self._program.aggregates), self._totals[-1:] if self._program.records else ()
         super().set_parameters(values)
-        self.context_arrays, self._parameter_values = (*self.context_arrays, *record), values
+        self.context_arrays = (*self.context_arrays, *record)
         self._totals = (*self._totals[:count], *self.context_arrays[count:])
 
     def restore(self, arrays: Mapping[str, Array]) -> None:

@@ -15,7 +15,7 @@ from gpu_pregel.host.programs.state import Activity
 Mode = Literal["auto", "push", "pull"]
 MODES: tuple[str, ...] = get_args(Mode)
 PULL_SHARE = 20
-"""On the CPU, push while the active edges are less than 1 / PULL_SHARE of the stored ones (Gemini's threshold)."""
+"""Push while the active edges are less than 1 / PULL_SHARE of the stored ones (Gemini's threshold)."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,15 @@ class DirectionRule:
     stored_edges: int
     costs: DirectionCosts | None = None
     search_vertices: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What chooses the direction, as in the trace."""
+        if self.mode != "auto":
+            return "mode"
+        if not self.can_push:
+            return "only"
+        return f"1/{PULL_SHARE}" if self.costs is None else "cost"
 
     def choose(self, activity: Activity, sent: int = 0) -> str:
         """Return "push" if few edges are active, else "pull", unless the mode decides.

@@ -88,13 +88,16 @@ class OperatorRun:
         """Return the time, and the time spent compiling so far."""
         return perf_counter(), compile_seconds()
 
-    def record(self, phase: str, direction: str, active: VertexSet, started: tuple[float, float]) -> None:
+    def record(
+        self, phase: str, direction: str, active: VertexSet, started: tuple[float, float], rule: str = "only"
+    ) -> None:
         """Add a row to the trace for a superstep that has ended."""
         compiled = compile_seconds() - started[1]
         self._rows.append(
             {
                 "phase": phase,
                 "direction": direction,
+                "rule": rule,
                 "active_vertices": active.count,
                 "active_edges": active.edges,
                 "seconds": max(0.0, perf_counter() - started[0] - compiled),

@@ -193,15 +193,15 @@ def process_edges(
     started = run.start()
     weights = graph.weights
     weight = types.float32 if weights is None else from_dtype(weights.dtype)
-    push = mode == "push"
+    push, rule = mode == "push", "mode"
     if mode == "auto":
         edges = run.operators.degree_sum(active, graph.csc if transpose else graph._csr)
-        push = edges * PULL_SHARE < graph.num_stored_edges
-        if receives is None and active.count < graph.num_vertices:
-            push = push or run.operators.pushes_to_all
+        push, rule = edges * PULL_SHARE < graph.num_stored_edges, f"1/{PULL_SHARE}"
+        if receives is None and active.count < graph.num_vertices and run.operators.pushes_to_all and not push:
+            push, rule = True, "cost"
     bodies = Bodies(body, receives, kinds, weight, weights is not None)
     result = run.operators.process_edges(bodies, active, arrays, returns, transpose=transpose, push=push)
-    run.record(_phase_of(body), "push" if push else "pull", active, started)
+    run.record(_phase_of(body), "push" if push else "pull", active, started, rule)
     return frontier._next(result) if returns == "frontier" else result
 
 

@@ -135,15 +135,12 @@ class CpuOperators:
         storage, counters = self._take(), np.zeros(COUNTERS_LENGTH, np.int64)
         if active.storage is not None and active.queued:
             kernel = kernel_of("filter of queue", bodies, lambda: _plain(vertices_cpu.make_filter_of_queue, bodies))
-            queue, chunk = active.storage.queue, _entries(active.count, self._device.threads)
-            found = (storage.words, storage.queue, counters)
-            device.launch(kernel, active.count, queue, degrees, arrays, *found, chunk=chunk)
+            queue, found = active.storage.queue, (storage.words, storage.queue, counters)
+            device.launch_ranges(kernel, _blocks(active.count), queue, active.count, degrees, arrays, *found)
         else:
             kernel = kernel_of("filter of words", bodies, lambda: _plain(vertices_cpu.make_filter_of_words, bodies))
-            every, chunk = active.storage is None, self._word_chunk()
-            device.launch(
-                kernel, self._num_words, active.words, every, degrees, arrays, storage.words, counters, chunk=chunk
-            )
+            every = active.storage is None
+            device.launch_ranges(kernel, self._num_words, active.words, every, degrees, arrays, storage.words, counters)
         return CpuSet(self._pool, storage, int(counters[COUNT]), int(counters[EDGES]), queued=active.queued)
 
     def _sum_over_vertices(self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...]) -> int | float:
@@ -151,17 +148,13 @@ class CpuOperators:
         kind = "queue" if queued else "words"
         make = vertices_cpu.make_sum_of_queue if queued else vertices_cpu.make_sum_of_words
         kernel, total = kernel_of(f"sum of {kind}", bodies, lambda: _summing(make, bodies))
-        if active.storage is not None and queued:
-            blocks = -(-active.count // vertices_cpu.ITEMS_PER_SUM)
-            sums = np.empty(blocks, total)
+        sums = np.empty(_blocks(active.count) if queued else self._num_words, total)
+        if queued:
             queue = self._ordered(active, total)
-            self._device.launch(kernel, blocks, queue, active.count, arrays, sums, chunk=max(1, blocks >> 6))
+            self._device.launch_ranges(kernel, len(sums), queue, active.count, arrays, sums)
         else:
-            n = self._graph.num_vertices
-            blocks = -(-self._num_words // vertices_cpu.WORDS_PER_SUM)
-            sums = np.empty(blocks, total)
-            every = active.storage is None
-            self._device.launch(kernel, blocks, active.words, every, n, arrays, sums, chunk=max(4, blocks >> 6))
+            n, every = self._graph.num_vertices, active.storage is None
+            self._device.launch_ranges(kernel, len(sums), active.words, every, n, arrays, sums)
         result: int | float = sums.sum().item()
         return result
 
@@ -242,6 +235,11 @@ class CpuOperators:
         storage, queued = self._pool.pop()
         storage.clear(queued)
         return storage
+
+
+def _blocks(count: int) -> int:
+    """Return the number of work items of a queue of so many vertices."""
+    return -(-count // vertices_cpu.ITEM)
 
 
 def _entries(count: int, threads: int) -> int:

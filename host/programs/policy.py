@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import DeviceError
 from gpu_pregel.host.programs.directions import DirectionRule
+from gpu_pregel.host.programs.master_compute import MasterCompute
+from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import COMMIT, Start, Waits
@@ -22,10 +23,13 @@ class NumericChange(NamedTuple):
         The vertices that send in the next superstep, and their edges.
     totals : tuple
         The aggregates that ``apply`` sees in the next superstep.
+    decision : Decision
+        What ``halt`` or ``master`` has decided.
     """
 
     activity: Activity
     totals: tuple[Any, ...]
+    decision: Decision
 
 
 class NumericPolicy:
@@ -35,28 +39,34 @@ class NumericPolicy:
     ----------
     state : ProgramState
     directions : DirectionRule
-    halt : callable or None
-        Called with the aggregates after each superstep from superstep 1 on; true ends the run.
-    start : (Activity, tuple), optional
-        Activity and aggregates of an earlier run whose state ``state`` has.
+    parameters : tuple of scalars
+        Those of superstep 0, of the declared dtypes.
+    compute : MasterCompute or None
+        Decides after each superstep.
     """
 
     def __init__(
         self,
         state: ProgramState,
         directions: DirectionRule,
-        *,
-        halt: Callable[[tuple[Any, ...]], Any] | None,
-        start: tuple[Activity, tuple[Any, ...]] | None = None,
+        parameters: tuple[Any, ...],
+        compute: MasterCompute | None,
     ) -> None:
-        self._state, self._directions, self._halt = state, directions, halt
-        self._activity, self._totals = start or (Activity(0, 0), state.initial_totals)
+        self._state, self._directions, self._compute = state, directions, compute
+        self._activity, self._totals = Activity(0, 0), state.initial_totals
+        self._decision = Decision(False, parameters)
         self._direction, self._superstep, self._compiled = "init", 0, 0.0
         self._sent = 0
 
-    def resume(self, activity: Activity, totals: tuple[Any, ...]) -> None:
-        """Continue an earlier run whose state has been restored."""
+    def resume(self, superstep: int, activity: Activity, totals: tuple[Any, ...], decision: Decision | None) -> None:
+        """Continue an earlier run whose state has been restored, as it was after a superstep.
+
+        Without a ``decision``, ``halt`` decides again.
+        """
         self._activity, self._totals = activity, totals
+        if decision is None:
+            decision = self.decide(superstep, activity, totals)
+        self._decide(decision)
 
     @property
     def superstep(self) -> int:
@@ -72,7 +82,7 @@ class NumericPolicy:
         """Return where the run stands; before superstep 0 the active vertices are unknown."""
         if superstep == 0:
             return Start(None)
-        return Start(self._activity.active_vertices, self.is_halted(superstep - 1, self._totals))
+        return Start(self._activity.active_vertices, self._decision.halted)
 
     def order(self, superstep: int) -> str:
         """Choose the direction; superstep 0 initialises."""
@@ -87,11 +97,11 @@ class NumericPolicy:
         limit: int,
         journal: Journal | None,  # noqa: ARG002
     ) -> Waits[list[SuperstepFigures]]:
-        """Run a superstep; without ``halt`` a device may run several before the host reads their figures."""
+        """Run a superstep; a device may run several at once if nothing is decided between them."""
         yield from ()  # waits for nothing
         if superstep == 0:
             return [SuperstepFigures(self._state.initialise(), 0, self._totals)]
-        limit = limit if self._halt is None else 1
+        limit = limit if self._compute is None else 1
         reports = self._state.execute(order, superstep, self._activity, self._totals, limit)
         if not reports:
             raise DeviceError(f"superstep {superstep} reports nothing, so that the run would not advance: report this")
@@ -114,6 +124,7 @@ class NumericPolicy:
             row = {
                 "superstep": superstep,
                 "direction": direction,
+                "rule": self._directions.name if superstep else "only",
                 "active_vertices": activity.active_vertices,
                 "active_edges": activity.active_edges,
                 "messages": sent.active_edges,
@@ -122,21 +133,32 @@ class NumericPolicy:
                 "compile_seconds": compiled,
                 "bytes": self._state.bytes_moved(direction, sent),
             }
-            halted = self._halt is not None and self.is_halted(superstep, totals)
-            result.append(
-                FoldedSuperstep(superstep, activity.active_vertices, halted, NumericChange(activity, totals), row)
-            )
+            decision = self.decide(superstep, activity, totals)
+            change = NumericChange(activity, totals, decision)
+            result.append(FoldedSuperstep(superstep, activity.active_vertices, decision.halted, change, row))
             superstep, sent, compiled = superstep + 1, activity, 0.0
         return result
 
-    def is_halted(self, superstep: int, totals: tuple[Any, ...]) -> bool:
-        """Whether the program's ``halt`` ends the run after a superstep."""
-        return superstep > 0 and self._halt is not None and bool(self._halt(totals))
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """The parameters that the next superstep sees."""
+        return self._decision.parameters
+
+    def decide(self, superstep: int, activity: Activity, totals: tuple[Any, ...]) -> Decision:
+        """Return what the program decides after a superstep."""
+        if self._compute is None:
+            return Decision(False, self.parameters)
+        return self._compute.decide(superstep, activity.active_vertices, totals, self.parameters)
+
+    def _decide(self, decision: Decision) -> None:
+        self._decision = decision
+        self._state.change_parameters(decision.parameters)
 
     def commit(self, folded: FoldedSuperstep[NumericChange]) -> None:
         """Start the next superstep from here; values and frontier are already in place."""
         self._sent += self._activity.active_edges
-        self._activity, self._totals = folded.change
+        self._activity, self._totals, decision = folded.change
+        self._decide(decision)
 
     def receive(self, part: Any) -> None:
         """Refuse the part: numeric vertices receive nothing from outside."""

@@ -15,6 +15,7 @@ from gpu_pregel.host.programs.parameters import Parameter, as_number_dtype, chec
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
 if TYPE_CHECKING:
+    from gpu_pregel.host.programs.master_step import MasterStep
     from gpu_pregel.kernels.programs.fields import VertexContext
 
 Reduction = Literal["min", "max", "sum", "or", "and"]
@@ -93,8 +94,14 @@ class VertexProgram:
     aggregators : mapping of str to Aggregator, optional
         The aggregates of the previous superstep are in ``ctx.aggregated``, by name.
     halt : callable, optional
-        ``halt(aggregated)`` or ``halt(aggregated, parameters)``, a Python function called after each superstep. The
-        run ends if it returns true.
+        ``halt(aggregated)`` or ``halt(aggregated, parameters)``, a Python function called after each superstep but
+        superstep 0. The run ends if it returns true. It is the short form of a ``master`` that only halts.
+    master : callable, optional
+        ``master(step)``, a Python function called on the host after each superstep but superstep 0, instead of
+        ``halt``. It reads ``step.superstep``, ``step.num_vertices``, ``step.active_vertices``, ``step.aggregated`` and
+        ``step.parameters``; ``step.set(NAME=value)`` sets parameters, and ``step.halt()`` ends the run. What it sets
+        after superstep s all functions see in superstep s + 1; the messages of superstep s do not. A checkpoint has
+        what it decided, so that it is not called again for the same superstep.
     parameters : mapping of str to dtype or number, optional
         Numbers that all functions read as ``ctx.parameters.NAME`` and that a run may set without compiling again: see
         ``parameters`` of :func:`gpu_pregel.run`. A dtype declares a parameter that every run must set; a number is a
@@ -132,6 +139,28 @@ class VertexProgram:
     ... )
     >>> gp.run(gp.grid(3, holes=0), hops, parameters={"source": 4}).values.hops.tolist()
     [2, 1, 2, 1, 0, 1, 2, 1, 2]
+
+    A master that halves a step whenever the values change by less than it, and then ends the run:
+
+    >>> def cool(step):
+    ...     if step.aggregated.change < step.parameters.step:
+    ...         step.set(step=step.parameters.step / 2)
+    ...     if step.parameters.step < 0.1:
+    ...         step.halt()
+    >>> averages = gp.VertexProgram(
+    ...     value=np.float64,
+    ...     parameters={"step": 0.8},
+    ...     init=lambda ctx: 1.0 if ctx.vertex == 0 else 0.0,
+    ...     message=lambda value, ctx: value / ctx.out_degree,
+    ...     combine="sum",
+    ...     apply=lambda value, incoming, ctx: value + ctx.parameters.step * (incoming - value),
+    ...     active="always",
+    ...     aggregators={"change": gp.Aggregator("max", lambda old, new, ctx: abs(new - old))},
+    ...     master=cool,
+    ... )
+    >>> result = gp.run(gp.grid(2, holes=0), averages)
+    >>> result.status, result.supersteps, result.values.round(2).tolist()
+    ('halted', 6, [0.27, 0.24, 0.24, 0.25])
     """
 
     value: Any
@@ -146,6 +175,7 @@ class VertexProgram:
     initially_active: Callable[[VertexContext], Any] | None = None
     aggregators: Mapping[str, Aggregator] = field(default_factory=dict)
     halt: Callable[[Any], Any] | Callable[[Any, Any], Any] | None = None
+    master: Callable[[MasterStep], Any] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -173,6 +203,10 @@ class VertexProgram:
             _check_aggregator(name, aggregator)
         if self.halt is not None:
             _check_function("halt", self.halt, (1, 2), "(aggregated) or (aggregated, parameters)")
+        if self.master is not None:
+            _check_function("master", self.master, (1,), "(step)")
+            if self.halt is not None:
+                raise ArgumentError("halt= and master= cannot be given together: let master call step.halt()")
         declare_parameters(self.parameters)
 
     @property

@@ -169,13 +169,17 @@ class PythonState(ProgramState):
     def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
         return self._functions[role](ctx.vertex, ctx.superstep, *arguments)
 
-    def _context(self, vertex: int, superstep: int, aggregates: tuple[Any, ...]) -> VertexContext:
+    def _context(
+        self, vertex: int, superstep: int, aggregates: tuple[Any, ...], parameters: Any = None
+    ) -> VertexContext:
+        """Return the context of a vertex; with ``parameters`` instead of those that senders see."""
         own, names = self.vertices, [name for name, *_ in self._program.aggregates]
         aggregated = named_numbers(
             "Aggregated", {name: part.item() for name, part in zip(names, aggregates, strict=True)}
         )
         degrees = own.out_degrees[vertex].item(), own.in_degrees[vertex].item()
-        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, self._parameters)
+        parameters = self._parameters if parameters is None else parameters
+        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, parameters)
 
     def _value(self, vertex: int) -> Any:
         return self._program.value.pack([array[vertex].item() for array in self.values])
@@ -189,10 +193,13 @@ class PythonState(ProgramState):
 
     def set_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        self._sent_with, self._next_parameters = values, None
+        self._parameters = self._named_parameters(values)
+
+    def _named_parameters(self, values: tuple[Any, ...]) -> Any:
+        """Return parameters as in ``ctx``."""
         names = [name for name, _ in self._program.parameters]
-        self._parameters = named_numbers(
-            "Parameters", {name: one.item() for name, one in zip(names, values, strict=True)}
-        )
+        return named_numbers("Parameters", {name: one.item() for name, one in zip(names, values, strict=True)})
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier, unless :meth:`start_from` gave them."""
@@ -225,6 +232,8 @@ class PythonState(ProgramState):
         """Run a superstep in which the active vertices send; ``totals`` are the aggregates that ``apply`` sees."""
         with np.errstate(**STRICT):
             inbox = self._send(superstep - 1, totals)
+            if self._next_parameters is not None:
+                self.set_parameters(self._next_parameters)
             figures = self._apply(superstep, inbox, totals)
         for array, total in zip(self.aggregates, totals, strict=True):
             array[0] = total
@@ -233,12 +242,13 @@ class PythonState(ProgramState):
     def _send(self, superstep: int, totals: tuple[Any, ...]) -> dict[int, Any]:
         """Send along the out-edges of the active vertices; return the combined message of each receiver."""
         edges, per_edge = self._edges, self._program.per_edge
+        changed = None if self._next_parameters is None else self._named_parameters(self._next_parameters)
 
         @cache
         def accepts(v: int) -> bool:
             if "receives" not in self._functions:
                 return True
-            ctx = self._context(v, superstep + 1, totals)
+            ctx = self._context(v, superstep + 1, totals, changed)
             return bool(self._call("receives", ctx, self._value(v), ctx))
 
         inbox: dict[int, Any] = {}

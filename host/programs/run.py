@@ -27,6 +27,7 @@ from gpu_pregel.host.programs.directions import MODES, DirectionRule, Mode, make
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.frontier import frontier_words
 from gpu_pregel.host.programs.initial_values import initial_values
+from gpu_pregel.host.programs.master_compute import master_compute
 from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
@@ -58,7 +59,7 @@ class ProgramResult(VertexResult):
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
-        "completed" (no vertex is active), "halted" (by ``halt``) or "max_supersteps".
+        "completed" (no vertex is active), "halted" (by ``halt`` or ``master``) or "max_supersteps".
     aggregated : named tuple of scalars
         The aggregates of the last superstep, by the names of the program's ``aggregators``.
     trace : Trace
@@ -160,8 +161,9 @@ def run(
         ready = prepare(graph, program, given, target, mode, partitions, deterministic=deterministic, check=check)
         state = ready.state
         journal, resumed = (None, None) if checkpoints is None else checkpoints.begin(state)
-        start = None if resumed is None else (resumed.plan, resumed.totals)
-        policy = NumericPolicy(state, ready.directions, halt=halt_function(program, given.parameters), start=start)
+        policy = NumericPolicy(state, ready.directions, given.parameters, master_compute(program, graph.num_vertices))
+        if resumed is not None:
+            policy.resume(resumed.supersteps - 1, resumed.plan, resumed.totals, resumed.decision)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
             status = master.run()
@@ -302,19 +304,6 @@ def _open_checkpoint(
     return nullcontext()
 
 
-def halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-    """Return the program's ``halt`` as a function of a plain tuple of aggregates."""
-    halt: Any = program.halt
-    if halt is None:
-        return None
-    aggregated = named_type("Aggregated", tuple(program.aggregators))
-    if not program.halt_takes_parameters:
-        return lambda totals: halt(aggregated(*totals))
-    names = tuple(parameter.name for parameter in program.declared_parameters)
-    values = named_type("Parameters", names)(*parameters)
-    return lambda totals: halt(aggregated(*totals), values)
-
-
 def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
     """Return the identity that a checkpoint must have to be resumed with this graph, program and start."""
     weights = graph.weights
@@ -330,7 +319,7 @@ def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
         directed=graph.is_directed,
         weights=None if weights is None else str(weights.dtype),
         content=f"{graph.content_hash:016x}",
-        program=fingerprint.hexdigest(),
+        program=fingerprint.hexdigest() + (" with master" if program.master is not None else ""),
         parameters={
             parameter.name: repr(value.item())
             for parameter, value in zip(program.declared_parameters, given.parameters, strict=True)

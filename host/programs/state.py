@@ -102,6 +102,10 @@ class ProgramState(ABC):
         """Messages that the next superstep delivers besides those along edges."""
         self.excluded: Array | None = None
         """The vertices, int64, to which nothing is applied, as :meth:`exclude` says."""
+        self._sent_with: tuple[Any, ...] = ()
+        """The parameters that senders see."""
+        self._next_parameters: tuple[Any, ...] | None = None
+        """Those that the next superstep sees, if they differ."""
         self._applying: Array | None = None
         """The bitmap of the others."""
         edges = partitions[0].out_edges
@@ -241,9 +245,27 @@ class ProgramState(ABC):
 
     def set_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""
-        upload = self._device.upload
-        arrays = tuple(upload(array) for array in parameter_arrays(self._program.parameters, values))
-        self.context_arrays = (*self.aggregates, *arrays)
+        self._sent_with, self._next_parameters = values, None
+        self.context_arrays = (*self.aggregates, *self._upload_parameters(values))
+
+    @property
+    def has_master(self) -> bool:
+        """Whether the program's ``master`` may change parameters, so that snapshots have them."""
+        return self._program.declaration.master is not None
+
+    @property
+    def parameter_dtypes(self) -> list[np.dtype[Any]]:
+        """The dtypes of the parameters."""
+        return [dtype for _, dtype in self._program.parameters]
+
+    def change_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the parameters that the next superstep sees; messages that active vertices are yet to send do not."""
+        if values != self._sent_with:
+            self._next_parameters = values
+
+    def _upload_parameters(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return arrays on the device with these values of parameters."""
+        return tuple(self._device.upload(array) for array in parameter_arrays(self._program.parameters, values))
 
     def snapshot(self) -> dict[str, Array]:
         """Return the state between two supersteps, by name, as host arrays; the inboxes are empty then.
@@ -253,6 +275,8 @@ class ProgramState(ABC):
         download = self._device.download
         fields = {f"value{k}": download(array) for k, array in enumerate(self.values)}
         seen = {f"aggregate{k}": download(array) for k, array in enumerate(self.aggregates)}
+        if self.has_master:
+            seen |= {f"parameter{k}": np.array([value]) for k, value in enumerate(self._sent_with)}
         return {**fields, "frontier": download(self.frontier).view(np.uint64), **seen}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
@@ -260,6 +284,8 @@ class ProgramState(ABC):
         # Kernels do not check that a bit of the frontier is a vertex.
         frontier = arrays["frontier"] & full_bitmap(self._n)
         self.attach([np.array(arrays[f"value{k}"]) for k in range(len(self.values))], frontier)
+        if self.has_master:
+            self.set_parameters(tuple(arrays[f"parameter{k}"][0] for k in range(len(self._program.parameters))))
         self.context_arrays = self._restored_aggregates("aggregate", arrays)
 
     def _restored_aggregates(self, name: str, arrays: Mapping[str, Array]) -> tuple[Any, ...]:

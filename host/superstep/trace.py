@@ -19,6 +19,7 @@ _MARKED_ROWS = 60
 _NUMERIC = {
     "superstep": "superstep",
     "direction": "direction",
+    "rule": "rule",
     "active_vertices": "active vertices",
     "active_edges": "active edges",
     "messages": "messages",
@@ -43,6 +44,8 @@ _MIXED = {
 }
 """The column headings of a table, by key of a row."""
 _SUMMED = ("messages", "applied", "woken", "computed", "failed", "retries", "seconds", "compile_seconds", "bytes")
+_WORDS = ("direction", "rule")
+"""Columns of words, which are aligned to the left."""
 _INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
 _VERTICES, _EDGES = "#d9480f", "#486581"
 _COMPILING = "#829ab1"
@@ -52,7 +55,8 @@ _DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
 class Trace(Sequence[dict[str, Any]]):
     """The statistics of each superstep of a run; an immutable sequence of rows.
 
-    For a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull");
+    For a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull"); ``rule``, what
+    chose it ("1/20", Gemini's rule; "cost", a model of the GPU; "mode", the caller; "only" if there is no choice);
     ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number sent, taken or not;
     ``applied``, the number of vertices that ran ``apply``; ``seconds``; ``compile_seconds``, the time to compile the
     superstep's kernels or to load them from disk, which ``seconds`` excludes; and ``bytes``, the memory traffic of a
@@ -256,9 +260,9 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _line(cells: Sequence[str], headings: Iterable[str], widths: Sequence[int]) -> str:
-    """Align cells to the right, except the direction."""
+    """Align cells to the right, except the direction and its rule."""
     pairs = zip(headings, cells, widths, strict=True)
-    return "  ".join(f"{cell:<{width}}" if key == "direction" else f"{cell:>{width}}" for key, cell, width in pairs)
+    return "  ".join(f"{cell:<{width}}" if key in _WORDS else f"{cell:>{width}}" for key, cell, width in pairs)
 
 
 def _html_row(tag: str, cells: Iterable[str]) -> str:

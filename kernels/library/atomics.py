@@ -5,15 +5,26 @@ Each is a Python function, for bodies that run interpreted, and has a compiled v
 a value may be read by another thread only in the next call of an operator, unless that thread reads the same element.
 Values are converted to the dtype of the array: floats lose their fraction in an array of integers.
 
-``min``, ``max`` and ``add`` return the previous value, so that ``atomics.min(array, i, value) > value`` says whether
-the element became smaller.
+``min``, ``max`` and ``add`` return the previous value; ``write_min`` and ``write_max`` return whether they changed the
+element, as in Ligra and Gemini, so that the slot of a ported program returns what they return.
 
 Examples
 --------
 >>> import gpu_pregel as gp, numpy as np
 >>> distances = np.array([5.0, 2.0])
->>> bool(gp.atomics.min(distances, 0, 3.0) > 3.0), distances.tolist()
-(True, [3.0, 2.0])
+>>> float(gp.atomics.min(distances, 0, 3.0)), gp.atomics.write_min(distances, 1, 3.0), distances.tolist()
+(5.0, False, [3.0, 2.0])
+
+Bellman and Ford's search, ported from its signal and slot:
+
+>>> roads = gp.Graph.from_edgelist(["A", "A", "B"], ["B", "C", "C"], [1.0, 5.0, 2.0], directed=True)
+>>> lengths = np.array([0.0, np.inf, np.inf])
+>>> active = gp.Frontier(roads, [0])
+>>> while active:
+...     active = gp.process_edges(lambda u, v, weight, lengths: gp.atomics.write_min(
+...         lengths, v, gp.atomics.load(lengths, u) + weight), active, [lengths], returns="frontier")
+>>> lengths.tolist()
+[0.0, 1.0, 3.0]
 """
 
 from __future__ import annotations
@@ -52,6 +63,16 @@ def max(array: Any, index: Any, value: Any) -> Any:
     return old
 
 
+def write_min(array: Any, index: Any, value: Any) -> bool:
+    """Set ``array[index]`` to ``value`` if that is smaller; return whether it was."""
+    return bool(min(array, index, value) > array.dtype.type(value))
+
+
+def write_max(array: Any, index: Any, value: Any) -> bool:
+    """Set ``array[index]`` to ``value`` if that is larger; return whether it was."""
+    return bool(max(array, index, value) < array.dtype.type(value))
+
+
 def add(array: Any, index: Any, value: Any) -> Any:
     """Add ``value`` to ``array[index]``; return the previous element. The order of float sums is not fixed."""
     old = array[index]
@@ -75,7 +96,7 @@ def compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> boo
     return True
 
 
-PORTABLE = (load, store, min, max, add, bitwise_or, compare_and_swap)
+PORTABLE = (load, store, min, max, write_min, write_max, add, bitwise_or, compare_and_swap)
 """The operations; each has an overload for every compiler."""
 
 
@@ -147,6 +168,28 @@ def _max(array: Any, index: Any, value: Any) -> Any:
         return old
 
     return raise_to
+
+
+@overload(write_min, target="cpu", strict=False)
+def _write_min(array: Any, index: Any, value: Any) -> Any:
+    return lowering(array) if can_write(array) else None
+
+
+@overload(write_max, target="cpu", strict=False)
+def _write_max(array: Any, index: Any, value: Any) -> Any:
+    return raising(array) if can_write(array) else None
+
+
+def lowering(array: Any) -> Any:
+    """Return the implementation of ``write_min`` for a Numba type, on every device."""
+    dtype, lower = array.dtype, min
+    return lambda array, index, value: lower(array, index, value) > dtype(value)
+
+
+def raising(array: Any) -> Any:
+    """Return the implementation of ``write_max`` for a Numba type, on every device."""
+    dtype, raise_to = array.dtype, max
+    return lambda array, index, value: raise_to(array, index, value) < dtype(value)
 
 
 @overload(add, target="cpu", strict=False)

@@ -75,6 +75,16 @@ def _max(array: Any, index: Any, value: Any) -> Any:
     return _bound(array, "max")
 
 
+@overload(atomics.write_min, target="cuda", strict=False)
+def _write_min(array: Any, index: Any, value: Any) -> Any:
+    return None if _number(array) is None else atomics.lowering(array)
+
+
+@overload(atomics.write_max, target="cuda", strict=False)
+def _write_max(array: Any, index: Any, value: Any) -> Any:
+    return None if _number(array) is None else atomics.raising(array)
+
+
 @overload(atomics.add, target="cuda", strict=False)
 def _add(array: Any, index: Any, value: Any) -> Any:
     number = _number(array)

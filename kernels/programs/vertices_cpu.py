@@ -8,36 +8,33 @@ import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, popcount, trailing_zeros
-from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.library.ranges_cpu import claim_range, join
 from gpu_pregel.kernels.programs.frontier_cpu import BUFFER, COUNT, EDGES, flush
 
-ITEMS_PER_SUM = 1 << 10
-"""Vertices of a queue whose results are added to one element of ``sums``."""
-WORDS_PER_SUM = 16
-"""Words of a bitmap whose vertices' results are added to one element of ``sums``."""
+ITEM = WORD_BITS
+"""Vertices of a work item: a word of a bitmap, or as many entries of a queue; each has its element of ``sums``."""
 ALL = ~np.uint64(0)
 
 
 def make_sum_of_words(body: Any, *, zero: Any) -> Any:
-    """Return the kernel that sums ``body`` over a bitmap's vertices, or all; work items are blocks of words."""
+    """Return the kernel that sums ``body`` over a bitmap's vertices, or all; work items are words."""
 
     def sum_of_words(work: Any, words: Any, every: Any, n: Any, arrays: Any, sums: Any) -> None:
-        length = (n + WORD_BITS - 1) // WORD_BITS
-        first, last = claim(work)
+        line = join(work)
+        first, last = claim_range(work, line)
         while first < last:
-            for block in range(first, last):
+            for word in range(first, last):
                 total = zero
-                for word in range(block * WORDS_PER_SUM, min(length, (block + 1) * WORDS_PER_SUM)):
-                    if every or words[word] == ALL:
-                        for v in range(word * WORD_BITS, min(n, (word + 1) * WORD_BITS)):
-                            total += body(v, *arrays)
-                        continue
-                    bits = words[word]
-                    while bits != np.uint64(0):
-                        total += body(word * WORD_BITS + trailing_zeros(bits), *arrays)
-                        bits &= bits - np.uint64(1)
-                sums[block] = total
-            first, last = claim(work)
+                bits = ALL if every else words[word]
+                if bits == ALL:
+                    for v in range(word * WORD_BITS, min(n, (word + 1) * WORD_BITS)):
+                        total += body(v, *arrays)
+                    bits = np.uint64(0)
+                while bits != np.uint64(0):
+                    total += body(word * WORD_BITS + trailing_zeros(bits), *arrays)
+                    bits &= bits - np.uint64(1)
+                sums[word] = total
+            first, last = claim_range(work, line)
 
     return sum_of_words
 
@@ -46,14 +43,15 @@ def make_sum_of_queue(body: Any, *, zero: Any) -> Any:
     """Return the kernel that sums ``body`` over a queue's vertices; work items are blocks of entries."""
 
     def sum_of_queue(work: Any, queue: Any, size: Any, arrays: Any, sums: Any) -> None:
-        first, last = claim(work)
+        line = join(work)
+        first, last = claim_range(work, line)
         while first < last:
             for block in range(first, last):
                 total = zero
-                for k in range(block * ITEMS_PER_SUM, min(size, (block + 1) * ITEMS_PER_SUM)):
+                for k in range(block * ITEM, min(size, (block + 1) * ITEM)):
                     total += body(np.int64(queue[k]), *arrays)
                 sums[block] = total
-            first, last = claim(work)
+            first, last = claim_range(work, line)
 
     return sum_of_queue
 
@@ -67,7 +65,8 @@ def make_filter_of_words(body: Any) -> Any:
         n = len(out_degrees) - 1
         vertices = 0
         edges = 0
-        first, last = claim(work)
+        line = join(work)
+        first, last = claim_range(work, line)
         while first < last:
             for word in range(first, last):
                 bits = ALL if every else words[word]
@@ -82,7 +81,7 @@ def make_filter_of_words(body: Any) -> Any:
                         edges += out_degrees[v + 1] - out_degrees[v]
                 found[word] = kept
                 vertices += popcount(kept)
-            first, last = claim(work)
+            first, last = claim_range(work, line)
         fetch_and_add(counters, COUNT, vertices)
         fetch_and_add(counters, EDGES, edges)
 
@@ -90,17 +89,18 @@ def make_filter_of_words(body: Any) -> Any:
 
 
 def make_filter_of_queue(body: Any) -> Any:
-    """Return the kernel that keeps a queue's vertices for which ``body`` is true; work items are entries."""
+    """Return the kernel that keeps a queue's vertices for which ``body`` is true; work items are blocks of entries."""
 
     def filter_of_queue(
-        work: Any, queue: Any, out_degrees: Any, arrays: Any, found: Any, found_queue: Any, counters: Any
+        work: Any, queue: Any, size: Any, out_degrees: Any, arrays: Any, found: Any, found_queue: Any, counters: Any
     ) -> None:
         buffer = np.empty(BUFFER, found_queue.dtype)
         held = 0
         edges = 0
-        first, last = claim(work)
+        line = join(work)
+        first, last = claim_range(work, line)
         while first < last:
-            for k in range(first, last):
+            for k in range(first * ITEM, min(size, last * ITEM)):
                 v = np.int64(queue[k])
                 if body(v, *arrays):
                     fetch_and_or(found, v >> 6, bit(v))
@@ -110,7 +110,7 @@ def make_filter_of_queue(body: Any) -> Any:
                     buffer[held] = v
                     held += 1
                     edges += out_degrees[v + 1] - out_degrees[v]
-            first, last = claim(work)
+            first, last = claim_range(work, line)
         if held > 0:
             flush(buffer, held, found_queue, counters)
             fetch_and_add(counters, EDGES, edges)

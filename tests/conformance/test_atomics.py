@@ -29,6 +29,47 @@ def on_all_types(v: Any, a1: Any, b1: Any, c1: Any, a2: Any, b2: Any, c2: Any, a
     return every_operation(v, a1, b1, c1) + every_operation(v, a2, b2, c2) + every_operation(v, a3, b3, c3)
 
 
+def write_bounds(v: Any, a: Any, b: Any, wrote: Any) -> Any:
+    low, high = atomics.write_min(a, 4 * v, b[v]), atomics.write_max(a, 4 * v + 1, b[v])
+    wrote[2 * v], wrote[2 * v + 1] = low, high
+    return low + high
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_write_min_and_write_max_return_whether_they_wrote(dtype: Any) -> None:
+    some = [0.0, -0.0, 1.5, -1.5, np.inf, np.nan] if np.dtype(dtype).kind == "f" else [0, 1, 5, 77, np.iinfo(dtype).max]
+    pairs = [(x, y) for x in some for y in some]
+    expected = [[bool(y < x), bool(y > x)] for x, y in pairs]
+    for device in ("python", "cpu", "emulated"):
+        frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=len(pairs)), device=device)
+        elements = frontier.upload(np.repeat(np.array([x for x, _ in pairs], dtype), 4))
+        values = frontier.upload(np.array([y for _, y in pairs], dtype))
+        wrote = frontier.full(0, np.int32, 2 * len(pairs))
+        assert gp.process_vertices(write_bounds, frontier, (elements, values, wrote)) == sum(map(sum, expected))
+        assert frontier.download(wrote).reshape(-1, 2).tolist() == expected
+        bounds = frontier.download(elements).reshape(-1, 4)[:, :2].tolist()
+        kept = [[y if low else x, y if high else x] for (x, y), (low, high) in zip(pairs, expected, strict=True)]
+        np.testing.assert_array_equal(bounds, np.array(kept, dtype))
+
+
+def relax(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    """The slot of Gemini's shortest paths: what ``write_min`` returns says whether the receiver becomes active."""
+    return atomics.write_min(distances, v, atomics.load(distances, u) + weight)
+
+
+@pytest.mark.parametrize("mode", ["push", "pull", "auto"])
+def test_a_ported_slot_returns_what_write_min_returns(mode: Any) -> None:
+    src, dst, _ = gp.uniform(7, 4, seed=2).to_edgelist()
+    graph = gp.Graph.from_edgelist(src, dst, 1 + np.arange(len(src)) % 7 / 2, num_vertices=128)
+    expected = gp.sssp(graph, 0).distances
+    for device in ("python", "cpu", "emulated"):
+        active = gp.Frontier(graph, [0], device=device)
+        distances = active.upload(np.where(np.arange(128) == 0, 0.0, np.inf))
+        while active:
+            active = gp.process_edges(relax, active, [distances], returns="frontier", mode=mode)
+        np.testing.assert_array_equal(active.download(distances), expected)
+
+
 @pytest.mark.parametrize("dtypes", [DTYPES[:3], DTYPES[3:]], ids=["32 bits", "64 bits"])
 def test_atomics_do_the_same_on_every_device(dtypes: Any) -> None:
     """Compared with Python, NaN, both zeros, and numbers of either sign included."""

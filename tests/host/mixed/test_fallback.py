@@ -70,6 +70,44 @@ def test_values_are_data(graph: gp.Graph, workers: int) -> None:
     assert (result.values.dtype, result.status, result.stats["device"]) == (object, "completed", "agents")
 
 
+PROCESSES = gp.VertexProgram(
+    value=object,
+    init=lambda ctx: {"process": os.getpid(), "name": "x" * (ctx.vertex % 3)},
+    message=lambda value, ctx: value["name"],
+    combine="max",
+    apply=lambda value, incoming, ctx: {"process": value["process"], "name": max(value["name"], incoming)},
+)
+"""Each vertex remembers the process that made its value, and gets the largest name of its component."""
+
+
+@pytest.mark.parametrize(
+    ("vertices", "agents", "workers"),
+    [
+        (512, None, 0),
+        (513, None, 2),
+        (513, gp.Agents(workers=0), 0),
+        (513, gp.Agents(threads=2), 0),
+        (3, gp.Agents(timeout=60.0), 2),
+        (3, gp.Agents(workers=1), 1),
+    ],
+)
+def test_values_that_are_no_numbers_are_computed_in_worker_processes(
+    monkeypatch: pytest.MonkeyPatch, vertices: int, agents: gp.Agents | None, workers: int
+) -> None:
+    monkeypatch.setattr("gpu_pregel.host.mixed.agents.available_threads", lambda: 2)
+    path = gp.Graph.from_edgelist(np.arange(vertices - 1), np.arange(1, vertices))
+    result = gp.run(path, PROCESSES, agents=agents, max_supersteps=4, on_limit="return")
+    assert {value["name"] for value in result.values} == {"xx"}
+    assert result.stats["workers"] == workers
+    processes = {value["process"] for value in result.values}
+    assert processes == {os.getpid()} if workers == 0 else os.getpid() not in processes
+
+
+def test_agents_beside_vertices_are_computed_here_unless_workers_are_named() -> None:
+    assert gp.Agents(lambda ctx: None).workers_for(1 << 20) == 0
+    assert gp.Agents(lambda ctx: None, workers=3).workers_for(1) == 3
+
+
 def test_routes_are_those_of_networkx(graph: gp.Graph) -> None:
     found = gp.run(graph, ROUTES, parameters={"source": 3})
     other = graph.to_networkx()
@@ -179,7 +217,8 @@ def test_a_program_that_can_be_compiled_is_not_computed_by_agents(graph: gp.Grap
         ),
         (lambda graph: gp.Agents(workers=-1), ArgumentError, "workers must be"),
         (lambda graph: gp.Agents(workers=1, threads=1), ArgumentError, "threads=1 are threads of this process"),
-        (lambda graph: gp.Agents(timeout=1.0), ArgumentError, "cannot be enforced with workers=0"),
+        (lambda graph: gp.Agents(workers=0, timeout=1.0), ArgumentError, "cannot be enforced with workers=0"),
+        (lambda graph: gp.Agents(workers="many"), ArgumentError, "workers must be 'auto', not 'many'"),  # type: ignore[arg-type]
         (lambda graph: replace(LONGEST, value=(str, int)), ArgumentTypeError, "value must be a dtype such as"),
         (lambda graph: replace(LONGEST, value="strange"), ArgumentTypeError, "or a class of data such as str"),
         (

@@ -16,6 +16,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, ResumePoint, as_checkpoint
+from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.host.superstep.journal import FoldedSuperstep
@@ -25,6 +26,8 @@ IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0
 
 class State:
     """The part of a run that checkpoints use: its arrays by name, and its aggregates."""
+
+    has_master = False
 
     def __init__(self, fill: int = 0) -> None:
         self.arrays: dict[str, Any] = {"value0": np.full(3, fill, np.int32), "frontier": np.full(1, fill, np.uint64)}
@@ -44,7 +47,8 @@ def row(step: int) -> dict[str, Any]:
 
 def folded(supersteps: int) -> FoldedSuperstep[NumericChange]:
     """The last of a number of supersteps."""
-    change = NumericChange(Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
+    totals = (np.float32(supersteps / 3),)
+    change = NumericChange(Activity(supersteps, 2 * supersteps), totals, Decision(False, ()))
     return FoldedSuperstep(supersteps - 1, supersteps, False, change, row(supersteps - 1))
 
 

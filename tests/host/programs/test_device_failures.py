@@ -99,7 +99,8 @@ def test_outside_of_runs_nothing_is_saved(monkeypatch: pytest.MonkeyPatch, error
         raise error
 
     frontier = gp.Frontier(PATH, device="cpu")
-    monkeypatch.setattr(CpuDevice, "launch", fail)
+    for name in ("launch", "launch_ranges"):
+        monkeypatch.setattr(CpuDevice, name, fail)
     for call in (
         lambda: gp.connected_components(PATH, device="cpu"),
         lambda: gp.process_vertices(lambda v: v, frontier),

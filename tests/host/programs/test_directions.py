@@ -11,8 +11,10 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.programs.compiler import compile_program
+from gpu_pregel.host.programs.direction_costs import DirectionCosts
 from gpu_pregel.host.programs.directions import PULL_SHARE, DirectionRule, make_direction_rule
 from gpu_pregel.host.programs.state import Activity
+from tests.devices import EMULATED
 from tests.programs import LABELS, PAIRS, RANKS, SEARCH
 
 
@@ -72,6 +74,39 @@ def test_a_program_that_cannot_push_pulls() -> None:
             ArgumentError, match=rf"mode='push' is not possible: {problem}.*; use mode='pull' or 'auto'"
         ):
             make_direction_rule(program, compiled, 1000, mode="push", deterministic=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "rule"),
+    [
+        (LABELS, {}, "1/20"),
+        (SEARCH, {}, "1/20"),
+        (LABELS, {"mode": "pull"}, "mode"),
+        (RANKS, {"max_supersteps": 2}, "only"),
+        (LABELS, {"device": "agents"}, "only"),
+        (LABELS, {"device": "python"}, "1/20"),
+        pytest.param(LABELS, {"device": "emulated"}, "cost", marks=EMULATED),
+    ],
+)
+def test_the_trace_says_what_chose_the_direction(program: gp.VertexProgram, options: dict[str, Any], rule: str) -> None:
+    trace = gp.run(gp.grid(5), program, **{"device": "cpu", **options}).trace
+    assert [row["rule"] for row in trace][:2] == ["only", rule]
+
+
+def test_the_trace_of_operators_says_what_chose_the_direction() -> None:
+    frontier = gp.Frontier(gp.grid(30, holes=0), [0], device="cpu")
+    for mode in ("auto", "push", "pull"):
+        gp.process_edges(lambda u, v, weight: False, frontier, mode=mode)
+    gp.process_vertices(lambda v: False, frontier)
+    rows = [(row["direction"], row["rule"]) for row in frontier.trace()]
+    assert rows == [("push", "1/20"), ("push", "mode"), ("pull", "mode"), ("vertices", "only")]
+
+
+def test_costs_replace_the_rule_on_a_gpu() -> None:
+    compiled = compile_program(LABELS, has_weights=False)
+    costs = DirectionCosts(9, 99, 4, 4, 4, 8, True, False, False, 1 << 20)
+    rule = make_direction_rule(LABELS, compiled, 99, mode="auto", deterministic=True, costs=costs)
+    assert rule.name == "cost"
 
 
 def test_programs_that_can_push() -> None:

@@ -254,7 +254,8 @@ def test_only_kernels_that_may_never_return_run_on_other_threads(role: str) -> N
 
 def test_bodies_of_operators_are_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
     launched = []
-    monkeypatch.setattr(CpuDevice, "launch", lambda self, kernel, *_, **__: launched.append(kernel.may_loop))
+    for name in ("launch", "launch_ranges"):
+        monkeypatch.setattr(CpuDevice, name, lambda self, kernel, *_, **__: launched.append(kernel.may_loop))
     frontier = gp.Frontier(gp.grid(2), device="cpu")
     gp.process_vertices(lambda v: _looping(v), frontier)
     gp.process_vertices(lambda v: _plain(v), frontier)

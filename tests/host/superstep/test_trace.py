@@ -23,6 +23,7 @@ def row(superstep: int, **changes: Any) -> dict[str, Any]:
     plain = {
         "superstep": superstep,
         "direction": "pull" if superstep else "init",
+        "rule": "1/20" if superstep else "only",
         "active_vertices": 1_000_000 >> superstep,
         "active_edges": 16_000_000 >> superstep,
         "messages": 100 * superstep,
@@ -94,11 +95,11 @@ def test_a_run_has_a_trace() -> None:
 def test_the_table_is_aligned_and_ends_with_totals(short: Trace) -> None:
     assert str(short) == short.to_text()
     assert short.to_text().splitlines() == [
-        "superstep  direction  active vertices  active edges  messages  applied      ms  compile ms   MB",
-        "        0  init             1,000,000    16,000,000         0        0  250.00        0.00  2.0",
-        "        1  pull               500,000     8,000,000       100       10  250.00        0.00  2.0",
-        "        2  push                     0             0       200       20  250.00        0.00  2.0",
-        "    total                                                 300       30  750.00        0.00  6.0",
+        "superstep  direction  rule  active vertices  active edges  messages  applied      ms  compile ms   MB",
+        "        0  init       only        1,000,000    16,000,000         0        0  250.00        0.00  2.0",
+        "        1  pull       1/20          500,000     8,000,000       100       10  250.00        0.00  2.0",
+        "        2  push       1/20                0             0       200       20  250.00        0.00  2.0",
+        "    total                                                       300       30  750.00        0.00  6.0",
     ]
 
 
@@ -129,9 +130,9 @@ def test_html_is_well_formed_and_escaped() -> None:
     table = ElementTree.fromstring(trace._repr_html_())
     assert "<b>" not in trace._repr_html_()
     heads = [cell.text for cell in table.findall("thead/tr/th")]
-    assert heads[:3] == ["superstep", "direction", "active vertices"]
+    assert heads[:4] == ["superstep", "direction", "rule", "active vertices"]
     cells = [cell.text for cell in table.findall("tbody/tr")[0]]
-    assert cells[:4] == ["0", "<b>&", "1,000,000", "16,000,000"]
+    assert cells[:5] == ["0", "<b>&", "only", "1,000,000", "16,000,000"]
     assert len(cells) == len(heads) == len(table.findall("tfoot/tr/th"))
 
 
