@@ -68,8 +68,8 @@ def run(
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python", "agents"}
         "auto" is a GPU if there is one and the graph has at least a million stored edges, or arrays in its memory;
         ``stats["device_reason"]`` says why it was chosen. "python" calls the program's functions without compiling
-        them, so that breakpoints, ``print`` and ``pdb`` work, and always checks as ``check`` does. "agents" computes any
-        program as ``fallback`` describes.
+        them, so that breakpoints, ``print`` and ``pdb`` work, and always checks as ``check`` does. "agents" computes
+        any program as ``fallback`` describes.
     mode : {"auto", "push", "pull"}
         "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones, and pulls in
         the others. On a GPU it compares the bytes that both would move.
