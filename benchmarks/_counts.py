@@ -11,7 +11,7 @@ from gpu_pregel.host.programs.direction_costs import SECTOR
 
 @dataclass
 class KernelCounts:
-    """Launches, readbacks and bytes moved during a run."""
+    """Launches, readbacks and bytes moved during a run; ``kernels`` has a row per name of a kernel."""
 
     kernels: list[dict[str, Any]] = field(default_factory=list)
     launches: int = 0
@@ -34,16 +34,21 @@ def count_run(work: Any) -> KernelCounts:
     finally:
         device.counts = None
     result = KernelCounts(launches=device.launches - launches, readbacks=device.memory.readbacks - readbacks)
-    for name, (compiled, counts) in found.items():
+    rows: dict[str, dict[str, Any]] = {}
+    for compiled, counts in found.items():
         # How often blocks poll at a barrier of the grid depends on their order; all poll one line of L2.
         moved = sum(
             int(sectors)
             for site, sectors in zip(compiled.sites, counts.sectors, strict=True)
             if "grid_barrier" not in site.file
         )
-        row = {"kernel": name, "launches": counts.launches, "bytes": SECTOR * moved}
+        added = {"launches": counts.launches, "bytes": SECTOR * moved}
         for kind in ("load", "store", "atomic"):
-            row[f"{kind}s"], row[f"{kind}_bytes"], _ = counts.of_kind(kind, compiled.sites)
-        row["shared"] = counts.shared
-        result.kernels.append(row)
+            added[f"{kind}s"], added[f"{kind}_bytes"], _ = counts.of_kind(kind, compiled.sites)
+        added["shared"] = counts.shared
+        # Profilers know kernels by their names, which different kernels of an algorithm may share.
+        row = rows.setdefault(compiled.name, {"kernel": compiled.name, **dict.fromkeys(added, 0)})
+        for key, number in added.items():
+            row[key] += number
+    result.kernels = list(rows.values())
     return result

@@ -186,11 +186,8 @@ def count_bytes(settings: Settings, save: Save) -> None:
     if tool is None:
         return save({"skipped": "ncu (Nsight Compute) is not on the search path; it is part of the CUDA toolkit"})
     graph = generate(settings.counted)
-    counted = {
-        row["kernel"]: row
-        for work in _short_works(graph)
-        for row in count_run(lambda work=work: work("emulated")).kernels
-    }
+    rows = count_run(lambda: [work("emulated") for work in _short_works(graph)]).kernels
+    counted = {row["kernel"]: row for row in rows}
     save({"counted": list(counted.values())})
     # Bytes do not depend on the clocks, which by default it would set for all who use the GPU.
     done = _observed(

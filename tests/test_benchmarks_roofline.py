@@ -11,7 +11,7 @@ import pytest
 
 import gpu_pregel as gp
 from benchmarks.__main__ import main
-from benchmarks._counts import KernelCounts
+from benchmarks._counts import KernelCounts, count_run
 from benchmarks.roofline import Gpu, footprint_of, predict
 
 SMALL = Gpu("small", "invented", multiprocessors=1, clock=1e6, bandwidth=1e6, l2_bytes=0, l2_slices=1)
@@ -65,6 +65,21 @@ def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     large = run["sizes"][-1]["predictions"]
     assert 0 < large["H100"]["best"] <= large["A100"]["best"] <= large["L4"]["best"]
     assert "Predicted by a model, not measured" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name", ["core_number", "diameter", "minimum_spanning_forest", "strongly_connected_components"]
+)
+def test_kernels_of_one_name_are_counted_together(name: str) -> None:
+    pytest.importorskip("numba_cuda")
+    graph = gp.kronecker(6)
+    if name == "strongly_connected_components":
+        graph = gp.Graph.from_edgelist(*graph.to_edgelist()[:2], directed=True)
+    found = count_run(lambda: getattr(gp, name)(graph, device="emulated"))
+    names = [kernel["kernel"] for kernel in found.kernels]
+    assert len(set(names)) == len(names) > 1
+    assert sum(kernel["launches"] for kernel in found.kernels) == found.launches
+    assert all(kernel["bytes"] > 0 for kernel in found.kernels)
 
 
 def test_malformed_run(capsys: pytest.CaptureFixture[str]) -> None:

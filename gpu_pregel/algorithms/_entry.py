@@ -88,6 +88,9 @@ class Algorithm(NamedTuple):
         Work in terms of n vertices and m stored edges, for the README: "O(n + m)".
     devices : tuple of str
         The devices on which it runs.
+    gpu_from : int or None
+        The number of stored edges from which on it is faster on a GPU than on the CPU, so that ``device="auto"`` takes
+        the GPU; None if it is at no size measured, or has not been measured. ``benchmarks/NOTES.md`` derives each.
     peers : tuple of str
         The names in ``benchmarks.peers`` of the libraries that it is compared with.
     """
@@ -105,6 +108,7 @@ class Algorithm(NamedTuple):
     paper: str = ""
     cost: str = ""
     devices: tuple[str, ...] = ("cpu", "cuda", "emulated", "python")
+    gpu_from: int | None = None
     peers: tuple[str, ...] = ()
 
     @property

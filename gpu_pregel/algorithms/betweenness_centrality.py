@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu_pregel.algorithms import _dependencies, _dependencies_cpu
 from gpu_pregel.algorithms._arguments import vertex_numbers, weights_required
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.errors import ArgumentError, GraphError
 from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -123,6 +124,7 @@ class EdgeBetweennessScores(Result):
         return f"<EdgeBetweennessScores: {len(self):,} edges, {self.summary()['sources']:,} sources>"
 
 
+@chooses_device
 def betweenness_centrality(
     graph: GraphLike,
     *,
@@ -216,6 +218,7 @@ def betweenness_centrality(
     )
 
 
+@chooses_device
 def edge_betweenness_centrality(
     graph: GraphLike,
     *,

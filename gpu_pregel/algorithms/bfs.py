@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._paths import PathResult, source_numbers
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -90,6 +91,7 @@ class Hops(PathResult):
         return f"<Hops: {self.describe()}>"
 
 
+@chooses_device
 def bfs(
     graph: GraphLike,
     source: Any,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._searches import Searches
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
@@ -64,6 +65,7 @@ class Bipartition(VertexResult):
         return f"bipartite, {first:,} and {second:,} vertices"
 
 
+@chooses_device
 def bipartite(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> Bipartition:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
@@ -77,6 +78,7 @@ class CommunityLabels(VertexResult):
         return f"<CommunityLabels: {self.count:,} of {len(self):,} vertices>"
 
 
+@chooses_device
 def cdlp(
     graph: GraphLike,
     *,

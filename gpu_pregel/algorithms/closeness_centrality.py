@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._searches import DISTANCES, INVERSES, REACHED, Searches, inverse_unit
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.arguments import check_flag, check_integer
@@ -78,6 +79,7 @@ class _Totals(NamedTuple):
     samples: Array | None
 
 
+@chooses_device
 def closeness_centrality(
     graph: GraphLike,
     *,
@@ -147,6 +149,7 @@ def closeness_centrality(
     return _result(searches, found, scores, "closeness", improved)
 
 
+@chooses_device
 def harmonic_centrality(
     graph: GraphLike,
     *,

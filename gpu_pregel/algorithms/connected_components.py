@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._propagation import propagate_components
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -102,6 +103,7 @@ class Components(VertexResult):
         return f"<Components: {self.count:,} of {len(self.labels):,} vertices>"
 
 
+@chooses_device
 def connected_components(
     graph: GraphLike,
     *,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -86,6 +87,7 @@ class CoreNumbers(VertexResult):
         return f"<CoreNumbers: up to {self.degeneracy:,}, {len(self):,} vertices>"
 
 
+@chooses_device
 def core_number(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> CoreNumbers:

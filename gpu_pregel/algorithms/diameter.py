@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._searches import FARTHEST, Searches
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -81,6 +82,7 @@ class Diameter(Result):
         return f"diameter {self.lower:,}" if self.exact else f"diameter from {self.lower:,} to {self.upper:,}"
 
 
+@chooses_device
 def diameter(
     graph: GraphLike,
     *,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._searches import FARTHEST, Searches
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -74,6 +75,7 @@ class Eccentricities(VertexResult):
         return f"diameter {self.diameter:,}, radius {self.radius:,}"
 
 
+@chooses_device
 def eccentricity(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> Eccentricities:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._iterations import IteratedScores, NeighborSums, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.host.arguments import check_integer, check_number
@@ -42,6 +43,7 @@ class EigenvectorScores(IteratedScores):
     initial: Array | None
 
 
+@chooses_device
 def eigenvector_centrality(
     graph: GraphLike,
     *,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._random_order import check_seed, random_keys
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -83,6 +84,7 @@ class Coloring(VertexResult):
         return f"<Coloring: {self.count:,} colours of {len(self.colors):,} vertices>"
 
 
+@chooses_device
 def greedy_color(
     graph: GraphLike,
     *,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._iterations import IteratedScores, NeighborSums, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.host.arguments import check_integer, check_number
@@ -53,6 +54,7 @@ class HitsScores(IteratedScores):
         return {**super()._columns(), "hub": self.hubs}
 
 
+@chooses_device
 def hits(
     graph: GraphLike,
     *,

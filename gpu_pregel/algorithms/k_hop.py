@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._searches import Searches
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -65,6 +66,7 @@ class Neighborhood(VertexResult):
         return f"{self.summary()['vertices']:,} of {len(self):,} vertices within {self.k:,} hops"
 
 
+@chooses_device
 def k_hop(
     graph: GraphLike,
     sources: Any,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_positive
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._iterations import IteratedScores, NeighborSums, weights_in_use
 from gpu_pregel.algorithms._vectors import vertex_vector
 from gpu_pregel.errors import ArgumentError
@@ -51,6 +52,7 @@ class KatzScores(IteratedScores):
     beta: Array
 
 
+@chooses_device
 def katz_centrality(
     graph: GraphLike,
     *,

@@ -7,6 +7,7 @@ GVE-Leiden, 2023, instead of a random one.
 
 from __future__ import annotations
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms.communities import Communities
 from gpu_pregel.algorithms.louvain import find_communities
 from gpu_pregel.host.devices import DeviceName
@@ -15,6 +16,7 @@ from gpu_pregel.host.graphs.graph import GraphLike
 __all__ = ["Communities", "leiden"]
 
 
+@chooses_device
 def leiden(
     graph: GraphLike,
     *,

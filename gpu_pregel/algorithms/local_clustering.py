@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._triangles import (
     both_directions,
     count_links,
@@ -80,6 +81,7 @@ class ClusteringCoefficients(VertexResult):
         return f"<ClusteringCoefficients: average {self.average:.6f}, {len(self):,} vertices>"
 
 
+@chooses_device
 def local_clustering(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> ClusteringCoefficients:

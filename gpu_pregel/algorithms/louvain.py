@@ -15,6 +15,7 @@ import numpy as np
 
 from gpu_pregel.algorithms import _levels
 from gpu_pregel.algorithms._arguments import check_open_interval
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._levels import LevelPhases, Search, search_communities
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
 from gpu_pregel.algorithms._levels_operators import OperatorLevels
@@ -32,6 +33,7 @@ _Close = Callable[[], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
 __all__ = ["Communities", "louvain", "modularity"]
 
 
+@chooses_device
 def louvain(
     graph: GraphLike,
     *,
@@ -63,7 +65,8 @@ def louvain(
         Find the same communities in every run. False takes less time on the CPU, where vertices then move in the order
         in which threads come to them; it makes no difference on other devices.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-        Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless it is "python".
+        Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless it is "python"; ``stats`` says so
+        in "device" and "device_reason" (all levels) or in "on_cpu" (some).
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False
@@ -149,14 +152,16 @@ def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool)
     # A GPU is slow where there are few edges; on the device "python", everything is interpreted.
     cpu = None if interpreted else CpuLevels(host, phases, graph.num_vertices)
     if cpu is not None and (host is target or graph.num_stored_edges <= _levels.SERIAL_EDGES):
-        on_target = {"device": target.name, "threads": target.threads}
-        return cpu, lambda: ({**phases.stats(), **on_target}, phases.trace())
+        reason = f"up to {_levels.SERIAL_EDGES:,} stored edges are searched on the CPU, whatever the device of the call"
+        return cpu, lambda: ({**phases.stats(), "device_reason": reason}, phases.trace())
     frontier = Frontier(graph, device=device, progress=progress)
 
     def close() -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
         stats, other = frontier.stats(), phases.stats()
         for key in ("seconds", "compile_seconds"):
             stats[key] += other[key]
+        if phases.trace():
+            stats["on_cpu"] = f"levels of up to {_levels.SERIAL_EDGES:,} stored edges"
         return stats, (*frontier.trace(), *phases.trace())
 
     return OperatorLevels(frontier, cpu), close

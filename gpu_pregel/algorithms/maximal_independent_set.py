@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._random_order import check_seed, random_keys, seed_offset
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -76,6 +77,7 @@ class IndependentSet(VertexResult):
         return f"<IndependentSet: {self.count:,} of {len(self.members):,} vertices>"
 
 
+@chooses_device
 def maximal_independent_set(
     graph: GraphLike,
     *,

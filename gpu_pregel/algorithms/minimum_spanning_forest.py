@@ -16,6 +16,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
 from gpu_pregel.algorithms._boruvka_cpu import find_forest
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -117,6 +118,7 @@ class SpanningForest(Result):
         return f"<SpanningForest: {len(self.edges):,} edges in {self.count:,} trees>"
 
 
+@chooses_device
 def minimum_spanning_forest(
     graph: GraphLike,
     *,

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_open_interval
 from gpu_pregel.algorithms._degree_order import order_by_out_degree
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._iterations import IteratedScores, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.errors import ArgumentError, GraphError
@@ -79,6 +80,7 @@ class _Found(NamedTuple):
     trace: Any
 
 
+@chooses_device
 def pagerank(
     graph: GraphLike,
     *,

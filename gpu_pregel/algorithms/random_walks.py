@@ -16,6 +16,7 @@ from gpu_pregel.algorithms._arguments import (
     vertex_numbers,
     weights_required,
 )
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._items import items
 from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.host.arguments import check_flag, check_integer
@@ -92,6 +93,7 @@ class Walks(Result):
         return f"{found['walks']:,} walks, {found['steps']:,} steps, {found['ended']:,} walks ended early"
 
 
+@chooses_device
 def random_walks(
     graph: GraphLike,
     starts: Any,

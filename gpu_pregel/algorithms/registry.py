@@ -17,6 +17,7 @@ ALGORITHMS = (
         options=(Option("", "method", "afforest,propagation", "how they are found (default afforest)"),),
         paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
         cost="O(n + m)",
+        gpu_from=700_000,
         peers=("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph"),
     ),
     Algorithm(
@@ -30,6 +31,7 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
+        gpu_from=10_000_000,
         peers=("gapbs", "gbbs", "networkit", "scipy"),
     ),
     Algorithm(
@@ -43,6 +45,7 @@ ALGORITHMS = (
         ),
         paper="Meyer, Sanders: Δ-stepping, 2003",
         cost="O(n + m) on average",
+        gpu_from=1_000_000,
         peers=("gapbs", "networkit", "scipy"),
     ),
     Algorithm(
@@ -57,6 +60,7 @@ ALGORITHMS = (
         ),
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
         cost="O(n + m) per iteration",
+        gpu_from=700_000,
         peers=("gapbs", "networkit"),
     ),
     Algorithm(
@@ -104,6 +108,7 @@ ALGORITHMS = (
         options=BETWEENNESS,
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
+        gpu_from=50_000_000,
         peers=("gapbs", "gbbs"),
     ),
     Algorithm(
@@ -125,6 +130,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
+        gpu_from=300_000,
         peers=("gapbs", "networkit"),
     ),
     Algorithm(
@@ -134,6 +140,7 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
+        gpu_from=300_000,
         peers=("networkit",),
     ),
     Algorithm(
@@ -145,6 +152,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
+        gpu_from=50_000_000,
         peers=("gbbs", "networkit", "rustworkx"),
     ),
     Algorithm(
@@ -158,6 +166,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
+        gpu_from=1_500_000,
     ),
     Algorithm(
         "overlap",
@@ -170,6 +179,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
+        gpu_from=1_500_000,
     ),
     Algorithm(
         "cosine",
@@ -182,6 +192,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
+        gpu_from=1_500_000,
     ),
     Algorithm(
         "cdlp",
@@ -224,6 +235,7 @@ ALGORITHMS = (
         "scc",
         paper="Slota, Rajamanickam, Madduri: Multistep, 2014; Tarjan: Depth-first search, 1972",
         cost="O(n + m)",
+        gpu_from=10_000_000,
         peers=("gbbs", "networkit", "scipy"),
     ),
     Algorithm(
@@ -235,6 +247,7 @@ ALGORITHMS = (
         options=(SEED,),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
+        gpu_from=15_000_000,
         peers=("gbbs",),
     ),
     Algorithm(
@@ -269,6 +282,7 @@ ALGORITHMS = (
         options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Wasserman, Faust: Social Network Analysis, 1994",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        gpu_from=5_000_000,
         peers=("networkit",),
     ),
     Algorithm(
@@ -281,6 +295,7 @@ ALGORITHMS = (
         options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Boldi, Vigna: Axioms for Centrality, 2014",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        gpu_from=5_000_000,
         peers=("networkit",),
     ),
     Algorithm(
@@ -349,6 +364,7 @@ ALGORITHMS = (
         finds="the sides of a bipartite graph, or an odd cycle",
         paper="Kőnig: Theorie der endlichen und unendlichen Graphen, 1936",
         cost="O(n + m)",
+        gpu_from=15_000_000,
     ),
     Algorithm(
         "topological_order",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._items import items
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag, check_integer
@@ -93,6 +94,7 @@ class NeighborSample(Result):
         return f"{len(self.vertices):,} vertices and {len(self.edges):,} edges in {len(self.fanouts)} hops"
 
 
+@chooses_device
 def sample_neighbors(
     graph: GraphLike,
     seeds: Any,

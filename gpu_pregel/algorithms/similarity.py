@@ -17,6 +17,7 @@ from gpu_pregel.algorithms._arguments import (
     vertex_numbers,
     weights_required,
 )
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -93,6 +94,7 @@ class PairScores(Result):
         return f"<PairScores: {len(self):,} pairs>"
 
 
+@chooses_device
 def jaccard(
     graph: GraphLike,
     pairs: Any = None,
@@ -148,6 +150,7 @@ def jaccard(
     return _similarity("jaccard", JACCARD, graph, pairs, weighted, device, threads, progress)
 
 
+@chooses_device
 def overlap(
     graph: GraphLike,
     pairs: Any = None,
@@ -193,6 +196,7 @@ def overlap(
     return _similarity("overlap", OVERLAP, graph, pairs, weighted, device, threads, progress)
 
 
+@chooses_device
 def cosine(
     graph: GraphLike,
     pairs: Any = None,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_positive, check_weights_nonnegative
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._path_relaxation import shorten_all, shorten_near
 from gpu_pregel.algorithms._paths import UNREACHED, PathResult, find_predecessors, source_numbers
 from gpu_pregel.algorithms.bfs import bfs
@@ -112,6 +113,7 @@ class Distances(PathResult):
         return f"<Distances: {self.describe()}>"
 
 
+@chooses_device
 def sssp(
     graph: GraphLike,
     source: Any,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms.connected_components import Components
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -73,6 +74,7 @@ class StrongComponents(Components):
         return f"<StrongComponents: {self.count:,} of {len(self.labels):,} vertices>"
 
 
+@chooses_device
 def strongly_connected_components(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> StrongComponents:

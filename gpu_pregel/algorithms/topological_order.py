@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_directed
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.errors import CycleError
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -64,6 +65,7 @@ class TopologicalOrder(VertexResult):
         return f"{self.depth:,} levels, the widest of {self.summary()['widest']:,} vertices"
 
 
+@chooses_device
 def topological_order(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> TopologicalOrder:

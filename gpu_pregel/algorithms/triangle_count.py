@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
+from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._triangles import count_links, count_links_by_operators, has_kernels, neighborhoods
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import GraphLike, as_graph
@@ -60,6 +61,7 @@ class TriangleCounts(VertexResult):
         return f"<TriangleCounts: {self.total:,} triangles, {len(self):,} vertices>"
 
 
+@chooses_device
 def triangle_count(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> TriangleCounts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -131,7 +132,7 @@ def add_device_option(parser: argparse.ArgumentParser) -> None:
         "--device",
         default="auto",
         metavar="NAME",
-        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED; "
+        help="auto (default: the CPU or a GPU, whichever is faster), cpu, cuda, cuda:N, emulated or emulated:SEED; "
         "python, for a debugger, runs functions uncompiled",
     )
 
@@ -147,9 +148,14 @@ def add_result_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments ``device`` and ``threads`` of a run; ``threads`` only applies to the CPU."""
-    from gpu_pregel.host.devices import get_device
+    """Return the arguments ``device`` and ``threads`` of a run; ``threads`` only applies to the CPU.
 
+    "auto" is left to the run, which knows the size of the graph.
+    """
+    from gpu_pregel.host.devices import DEVICE_VARIABLE, get_device
+
+    if options.device == "auto" and not os.environ.get(DEVICE_VARIABLE):
+        return {"device": "auto", "threads": options.threads}
     name = get_device(options.device).name
     return {"device": name, "threads": options.threads if name == "cpu" else None}
 

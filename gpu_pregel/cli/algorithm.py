@@ -74,6 +74,7 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
                 **result.summary(),
                 "verified": bool(options.v),
                 "device": result.stats["device"],
+                "device_reason": result.stats["device_reason"],
                 "threads": result.stats["threads"],
                 "seconds": {**seconds, "phases" if _has_phases(result) else "supersteps": list(result.trace)},
             }

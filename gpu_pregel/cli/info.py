@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from gpu_pregel import __version__
+from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.cli import _common
 
 _PACKAGES = (
@@ -48,8 +49,8 @@ def run(options: argparse.Namespace) -> None:
         return
     for name, value in facts.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{key} {item}" for key, item in value.items())
-        elif isinstance(value, list):
+            value = [f"{key} {item}" for key, item in value.items()]
+        if isinstance(value, list):
             value = textwrap.fill(", ".join(value), 88, break_long_words=False, break_on_hyphens=False)
             value = value.replace("\n", "\n" + " " * 16)
         print(f"{name:<16}{value}")
@@ -99,8 +100,14 @@ def collect() -> dict[str, Any]:
         "memory": "unknown" if memory is None else f"{format_bytes(memory)} available",
         "kernel cache": _cache_folder(),
         "cache size": _cache_size(),
+        "gpu faster from": {entry.command: _edges(entry.gpu_from) for entry in ALGORITHMS},
         "networkx": sorted(function.path for function in FUNCTIONS.values()),
     }
+
+
+def _edges(count: int | None) -> str:
+    """Return the number of stored edges from which on ``device="auto"`` takes a GPU."""
+    return "never" if count is None else f"{count:_}"
 
 
 def _gpus() -> list[str]:

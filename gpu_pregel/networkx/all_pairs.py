@@ -52,7 +52,7 @@ def all_figures(graph: BackendGraph, weight: Any = None) -> Figures:
 
 
 def _by_hops(graph: BackendGraph) -> Figures:
-    searches = Searches(graph.engine(), get_device(graph.device), progress=False)
+    searches = Searches(graph.engine(), get_device(graph.device_for("closeness_centrality")), progress=False)
     # The distances from v are those to v along reversed edges.
     found = searches.run(transpose=True)
     return Figures(
@@ -96,7 +96,7 @@ def is_connected(graph: BackendGraph) -> bool:
     if limit > 1 and reaches_fewer(limit, *rows(graph), *scratch):
         return False
     find = strongly_connected_components if graph.is_directed() else connected_components
-    return find(graph.engine(), device=graph.device).count == 1
+    return find(graph.engine()).count == 1
 
 
 def check_connected(graph: BackendGraph) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._devices import device_of
 from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.host.devices import DEVICE_VARIABLE
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values
 from gpu_pregel.networkx.edge_columns import EdgeColumn, check_magnitudes, edge_column
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_FEWEST_ON_GPU = 1 << 22
-"""Stored edges from which a GPU is used. On an H200 beside 16 cores of a Xeon, PageRank was as fast from half a million
-on, HITS from two million, and eigenvectors took 1.5 times as long with two million and 35 times with 24,000."""
 _FEWEST = 16
 """Smaller dicts are faster made without a kernel."""
 
@@ -210,10 +206,9 @@ class BackendGraph:
             self._engines[weight] = self.topology.weighted_engine(self.edge_values(weight, mixed=True))
         return self._engines[weight]
 
-    @property
-    def device(self) -> str:
-        """The device for the engine: the CPU for graphs with which a GPU is slower, unless the environment names it."""
-        return "auto" if self.topology.m >= _FEWEST_ON_GPU or os.environ.get(DEVICE_VARIABLE) else "cpu"
+    def device_for(self, algorithm: str) -> str:
+        """Return the device for searches and sums of an algorithm, by the registry's rule."""
+        return device_of(algorithm, self.topology.engine).name
 
     def by_node(self, values: npt.NDArray[Any]) -> dict[Any, Any]:
         """Return the value of each vertex by its node, as Python objects, in the order of the graph."""

@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from importlib.util import find_spec
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError, MissingPackageError
 from gpu_pregel.host.arguments import require
@@ -36,8 +36,8 @@ def get_device(name: DeviceName = "auto", *, threads: int | None = None) -> Devi
     name : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
         "auto" is the device named by the environment variable ``GPU_PREGEL_DEVICE``. If the variable is not set,
         "auto" is the first GPU, provided that it is usable, the packages of the extra ``cuda12`` or ``cuda13`` are
-        installed and ``threads`` is not given; otherwise it is the CPU. "cuda" is GPU 0, and "emulated" has seed 0.
-        "python" runs vertex programs without compiling them.
+        installed and ``threads`` is not given; otherwise it is the CPU; :func:`choose_device` decides for work on a
+        graph. "cuda" is GPU 0, and "emulated" has seed 0. "python" runs vertex programs without compiling them.
     threads : int, optional
         Number of CPU threads; not supported by other devices. Defaults to the processors available to this process.
 
@@ -68,6 +68,52 @@ def get_device(name: DeviceName = "auto", *, threads: int | None = None) -> Devi
             f"with the method 'spawn'"
         )
     return device
+
+
+class Choice(NamedTuple):
+    """A device for ``get_device``, and why it was chosen, for the statistics of a result."""
+
+    name: str
+    reason: str
+
+
+def choose_device(
+    name: DeviceName, threads: int | None, what: str, gpu_from: int | None, edges: int, given_on: str | None = None
+) -> Choice:
+    """Choose the device on which work on a graph is faster, if ``name`` is "auto"; any other device is obeyed.
+
+    The environment variable ``GPU_PREGEL_DEVICE`` and ``threads`` decide first, as in :func:`get_device`.
+
+    Parameters
+    ----------
+    name, threads
+        The arguments of the call.
+    what : str
+        The work, such as the name of an algorithm.
+    gpu_from : int or None
+        The number of stored edges from which on a GPU is faster than the CPU; None if it is at no measured size. It is
+        measured with the graph on the GPU already, as a graph is copied there once.
+    edges : int
+        The number of stored edges of the graph.
+    given_on : str, optional
+        The GPU in whose memory the arrays of the graph were given: the work runs there, however small the graph, unless
+        ``gpu_from`` is None.
+    """
+    if name != "auto":
+        return Choice(name, f"device={name!r} was passed")
+    requested = os.environ.get(DEVICE_VARIABLE) or "auto"
+    if requested != "auto":
+        return Choice("auto", f"{DEVICE_VARIABLE}={requested}")
+    if threads is not None:
+        return Choice("cpu", f"threads={threads} was passed")
+    if gpu_from is None:
+        return Choice("cpu", f"{what} is faster on a GPU at no size measured")
+    if given_on is not None:
+        return Choice(given_on, f"the arrays of the graph were given in the memory of {given_on}")
+    compared = f"{what} is faster on a GPU from {gpu_from:,} stored edges on, and the graph has {edges:,}"
+    if edges < gpu_from or _has_gpu():
+        return Choice("cpu" if edges < gpu_from else "cuda:0", compared)
+    return Choice("cpu", "there is no GPU that can be used")
 
 
 def usable_devices() -> list[str]:

@@ -279,19 +279,26 @@ class CudaDevice:
         with self._current():
             self._cupy.synchronize(self._stream)
 
-    def available_memory(self) -> int:
-        """Return the bytes available to arrays: free memory of the GPU and unused memory of the pool."""
+    def available_memory(self) -> int | None:
+        """Return the bytes available to arrays: free memory of the GPU and unused memory of CuPy's pool.
+
+        None if they are unknown, because CuPy has another allocator. The driver counts what an allocator such as RMM's
+        pool has reserved as used, and only the allocator itself knows how much of that is left.
+        """
         with self._current():
             self._reclaim()
-            return self._cupy.free_memory() + self._cupy.unused_in_pool()
+            return self._cupy.free_memory() + self._cupy.unused_in_pool() if self._cupy.has_own_pool() else None
 
     def require(self, needed: int, purpose: str) -> None:
-        """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
+        """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available.
+
+        Where they are unknown, an allocation that fails raises the same error.
+        """
         with self._current():
             if needed <= self._cupy.unused_in_pool():
                 return  # asking the driver takes longer than many a kernel
         available = self.available_memory()
-        if needed > available:
+        if available is not None and needed > available:
             raise self._not_enough(f"{purpose} needs {format_bytes(needed)} of memory", available)
 
     def trim(self) -> None:
@@ -330,11 +337,12 @@ class CudaDevice:
             what = "a kernel" if needed is None else f"an array of {format_bytes(needed)}"
             raise self._not_enough(f"{what} needs memory", self.available_memory()) from error
 
-    def _not_enough(self, what: str, available: int) -> NotEnoughMemoryError:
-        return NotEnoughMemoryError(
-            f"{what} on device {self.name}, but only {format_bytes(available)} are available: use a smaller graph or a "
-            f"GPU with more memory"
-        )
+    def _not_enough(self, what: str, available: int | None) -> NotEnoughMemoryError:
+        if available is None:
+            problem, remedy = "CuPy's allocator has no more", "let its pool grow, use a smaller graph"
+        else:
+            problem, remedy = f"only {format_bytes(available)} are available", "use a smaller graph"
+        return NotEnoughMemoryError(f"{what} on device {self.name}, but {problem}: {remedy} or a GPU with more memory")
 
 
 class _Loan:

@@ -23,6 +23,7 @@ CALLS = (
     "cuda.Stream.synchronize()",
     "cuda.UnownedMemory(ptr, size, owner, device_id)",
     "cuda.alloc_pinned_memory(size)",
+    "cuda.get_allocator()",
     "cuda.get_current_stream()",
     "cuda.get_elapsed_time(start_event, end_event)",
     "cuda.runtime.eventRecord(event, stream)",
@@ -176,8 +177,13 @@ def free_memory() -> int:
     return int(cupy.cuda.runtime.memGetInfo()[0])
 
 
+def has_own_pool() -> bool:
+    """Whether CuPy's default pool provides its memory, and no allocator of another library, such as RMM's pool."""
+    return getattr(cupy.cuda.get_allocator(), "__self__", None) is cupy.get_default_memory_pool()
+
+
 def unused_in_pool() -> int:
-    """Return the unused memory of CuPy's pool on the current device in bytes."""
+    """Return the unused memory of CuPy's default pool on the current device in bytes."""
     return int(cupy.get_default_memory_pool().free_bytes())
 
 

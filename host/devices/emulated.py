@@ -84,8 +84,8 @@ class EmulatedDevice:
         self.seed = seed
         self.memory = memory
         self.launches = 0
-        self.counts: dict[str, tuple[CompiledKernel, AccessCounts]] | None = None
-        """Memory accesses by kernel name; set to a dict to enable counting."""
+        self.counts: dict[CompiledKernel, AccessCounts] | None = None
+        """Memory accesses by kernel, of which several may have the same name; set to a dict to enable counting."""
 
     def kernels(self, family: str) -> ModuleType:
         """Return the module of CUDA kernels of a family, such as "components"."""
@@ -196,4 +196,4 @@ class EmulatedDevice:
     def _counts_of(self, compiled: CompiledKernel) -> AccessCounts | None:
         if self.counts is None:
             return None
-        return self.counts.setdefault(compiled.name, (compiled, AccessCounts(len(compiled.sites))))[1]
+        return self.counts.setdefault(compiled, AccessCounts(len(compiled.sites)))

@@ -60,8 +60,8 @@ def check_toolkit(
 ) -> None:
     """Check that libNVVM, nvJitLink and the driver work together, given the version of CUDA that each belongs to.
 
-    The linker reads only code of its own version of libNVVM, and the packages must be those for the driver and for the
-    compute capability of the GPU.
+    The linker reads code of libNVVM of the same major version of CUDA that is not newer than itself, and the packages
+    must be those for the driver and for the compute capability of the GPU.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def check_toolkit(
             f"the installed packages are for CUDA {linker[0]}, but the driver is for CUDA {_text(driver)} and the GPU "
             f"has compute capability {_text(cc)}: {install_command(driver, cc)}, in a new environment"
         )
-    if libnvvm != linker:
+    if libnvvm > linker or libnvvm[0] != linker[0]:
         package = "nvidia-nvvm" if linker[0] >= 13 else "nvidia-cuda-nvcc-cu12"
         raise DeviceError(
             f"libNVVM is of CUDA {_text(libnvvm)}, but nvJitLink of CUDA {_text(linker)}, which cannot link its code: "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.host.devices import Choice, DeviceName, choose_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
@@ -162,8 +163,16 @@ class CSRGraph:
         for host, values in zip(self._csr, given, strict=True):
             device = find_device(values)
             if host is not None and device is not None:
+                self._facts["given on"] = device.name
                 there = self._on(device)
                 there.keep(host, there.offset if host is self.indptr else host.dtype, device, values, shared=shared)
+
+    def _choose_device(self, what: str, gpu_from: int | None, device: DeviceName, threads: int | None) -> Choice:
+        """Return the device for work on this graph, which a GPU does faster from ``gpu_from`` stored edges on."""
+        given_on: str | None = self._facts.get("given on")
+        if given_on is not None and not given_on.startswith("cuda"):
+            given_on = None
+        return choose_device(device, threads, what, gpu_from, self.num_stored_edges, given_on)
 
     def _csr_on(self, device: Device, state: int) -> tuple[Any, Any]:
         """Return ``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes in addition."""

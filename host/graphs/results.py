@@ -35,8 +35,8 @@ class Result:
     ----------
     graph : Graph
     stats : dict
-        "device", "threads", "seconds" (the run time) and "compile_seconds", the time to compile kernels or to load
-        them from disk, which the run time excludes.
+        "device", "device_reason" (why it was chosen), "threads", "seconds" (the run time) and "compile_seconds", the
+        time to compile kernels or to load them from disk, which the run time excludes.
     trace : sequence of dict
         One row per phase or superstep.
     """

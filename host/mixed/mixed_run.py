@@ -95,6 +95,8 @@ class MixedRun:
     given : Given
     agents : Agents
     target : Device
+    reason : str
+        Why the device was chosen.
     mode : str
     partitions : int
     deterministic, check : bool
@@ -109,6 +111,7 @@ class MixedRun:
     given: Given
     agents: Agents
     target: Device
+    reason: str
     mode: Mode
     partitions: int
     deterministic: bool
@@ -244,7 +247,7 @@ class MixedRun:
         result = MixedResult(
             graph=self.graph,
             stats={
-                **stats_of(self.target, self.partitions, list(found.trace), compiled),
+                **stats_of(self.target, self.reason, self.partitions, list(found.trace), compiled),
                 "workers": self.agents.workers_for(self.graph.num_vertices),
             },
             trace=Trace(list(found.trace)),

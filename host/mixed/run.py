@@ -14,7 +14,7 @@ from gpu_pregel.host.graphs.partitions import cut_ranges
 from gpu_pregel.host.programs.checkpoints import Checkpoint, as_checkpoint
 from gpu_pregel.host.programs.directions import Mode
 from gpu_pregel.host.programs.factory import compile_for_device
-from gpu_pregel.host.programs.program import VertexProgram, with_wake
+from gpu_pregel.host.programs.program import GPU_FROM, VertexProgram, with_wake
 from gpu_pregel.host.programs.run import Given, ProgramResult, check_options, given_of, within_limit
 from gpu_pregel.host.programs.run import run as run_on_device
 
@@ -66,8 +66,10 @@ def run(
         The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
         ``graph.vertices(ids)`` translates ids.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python", "agents"}
-        "python" calls the program's functions without compiling them, so that breakpoints, ``print`` and ``pdb`` work,
-        and always checks as ``check`` does. "agents" computes any program as ``fallback`` describes.
+        "auto" is a GPU if there is one and the graph has at least a million stored edges, or arrays in its memory;
+        ``stats["device_reason"]`` says why it was chosen. "python" calls the program's functions without compiling
+        them, so that breakpoints, ``print`` and ``pdb`` work, and always checks as ``check`` does. "agents" computes
+        any program as ``fallback`` describes.
     mode : {"auto", "push", "pull"}
         "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones, and pulls in
         the others. On a GPU it compares the bytes that both would move. The trace's ``rule`` says which of them chose.
@@ -284,12 +286,14 @@ def _run_beside(
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
     from gpu_pregel.host.mixed.mixed_run import MixedRun
 
+    device, reason = graph._choose_device("a vertex program", GPU_FROM, *where)
     return MixedRun(
         graph=graph,
         program=program if wake is None else with_wake(program, wake),
         given=given,
         agents=agents,
-        target=get_device(where[0], threads=where[1]),
+        target=get_device(device, threads=where[1]),
+        reason=reason,
         checkpoint=None if checkpoint is None else as_checkpoint(checkpoint),
         **options,
     ).run()
@@ -317,8 +321,9 @@ def _needs_agents(
         return True
     if fallback != "agents":
         return False
+    name, _ = graph._choose_device("a vertex program", GPU_FROM, device, threads)
     try:
-        compile_for_device(get_device(device, threads=threads), graph, program)
+        compile_for_device(get_device(name, threads=threads), graph, program)
     except CompileError:
         return True
     return False

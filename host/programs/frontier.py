@@ -19,6 +19,7 @@ from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.programs.bodies import DTYPES, NUMBERS, Bodies, kind_of
+from gpu_pregel.host.programs.program import GPU_FROM
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
@@ -77,8 +78,8 @@ class Operators(Protocol):
 class OperatorRun:
     """What a frontier shares with those derived from it: the graph, the device, and the trace of their supersteps."""
 
-    def __init__(self, graph: Graph, device: Device, *, shown: bool) -> None:
-        self.graph, self.device = graph, device
+    def __init__(self, graph: Graph, device: Device, reason: str, *, shown: bool) -> None:
+        self.graph, self.device, self.reason = graph, device, reason
         self.operators = _operators(graph, device)
         self._rows: list[dict[str, Any]] = []
         self._bar = ProgressBar("superstep", bar_format=WITHOUT_TOTAL, shown=shown)
@@ -140,6 +141,7 @@ class Frontier:
         Vertex numbers, as ``graph.vertices(ids)`` finds them, or whether each vertex is in the frontier. Default: all
         vertices.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+        "auto" is a GPU if there is one and the graph has at least a million stored edges, or arrays in its memory.
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False
@@ -165,7 +167,8 @@ class Frontier:
         graph = as_graph(graph)
         check_flag("progress", progress)
         flags = None if vertices is None else vertex_flags("vertices", vertices, graph.num_vertices)
-        self._run = OperatorRun(graph, get_device(device, threads=threads), shown=progress)
+        device, reason = graph._choose_device("work by operators", GPU_FROM, device, threads)
+        self._run = OperatorRun(graph, get_device(device, threads=threads), reason, shown=progress)
         operators = self._run.operators
         self._active = operators.everything() if flags is None else operators.chosen(flags)
 
@@ -229,9 +232,10 @@ class Frontier:
         return self._run.trace()
 
     def stats(self) -> dict[str, Any]:
-        """Return the device, the number of threads, the seconds of all supersteps, and those of compiling apart."""
+        """Return the device, why it was chosen, the number of threads, and the seconds of running and of compiling."""
         totals = {key: sum(row[key] for row in self._run.trace()) for key in ("seconds", "compile_seconds")}
-        return {"device": self.device.name, "threads": self.device.threads, **totals}
+        chosen = {"device": self.device.name, "device_reason": self._run.reason}
+        return {**chosen, "threads": self.device.threads, **totals}
 
     def __or__(self, other: Frontier) -> Frontier:
         """Return the frontier of the vertices of both, which derive from the same frontier."""

@@ -26,6 +26,10 @@ COMBINERS: tuple[str, ...] = get_args(BuiltInCombiner)
 """The built-in combiners of messages."""
 
 
+GPU_FROM = 1_000_000
+"""Stored edges from which on programs and operators are faster on a GPU; ``benchmarks/NOTES.md`` derives it."""
+
+
 @dataclass(frozen=True)
 class Combiner:
     """An operation that combines two messages into one: associative, commutative and with an identity.

@@ -30,7 +30,7 @@ from gpu_pregel.host.programs.initial_values import initial_values
 from gpu_pregel.host.programs.master_compute import master_compute
 from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
-from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.program import GPU_FROM, VertexProgram
 from gpu_pregel.host.programs.state import ProgramState
 from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.journal import Journal
@@ -149,6 +149,7 @@ def run(
     graph = as_graph(graph)
     check_options(program, mode, check, on_limit, partitions, max_supersteps)
     given = given_of(graph, program, parameters, initial, frontier)
+    device, reason = graph._choose_device("a vertex program", GPU_FROM, device, threads)
     target = get_device(device, threads=threads)
     compiled_before = compile_seconds()
     opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: identify(graph, program, given))
@@ -169,7 +170,7 @@ def run(
             status = master.run()
         result = ProgramResult(
             graph=graph,
-            stats=stats_of(target, partitions, master.trace, compile_seconds() - compiled_before),
+            stats=stats_of(target, reason, partitions, master.trace, compile_seconds() - compiled_before),
             trace=Trace(master.trace),
             values=ready.compiled.value.pack(state.values),
             status=status,
@@ -227,10 +228,16 @@ def prepare(
     return ReadyProgram(compiled, directions, state)
 
 
-def stats_of(target: Device, partitions: int, rows: list[dict[str, Any]], compiled: float) -> dict[str, Any]:
-    """Return the statistics of a run on a device with this trace, in which compiling took so many seconds."""
+def stats_of(
+    target: Device, reason: str, partitions: int, rows: list[dict[str, Any]], compiled: float
+) -> dict[str, Any]:
+    """Return the statistics of a run with this trace on a device, which was chosen for a reason.
+
+    Compiling took ``compiled`` seconds.
+    """
     return {
         "device": target.name,
+        "device_reason": reason,
         "threads": target.threads,
         "partitions": partitions,
         "seconds": sum(row["seconds"] for row in rows),

@@ -47,7 +47,7 @@ def test_the_checker_accepts_the_results_on_tiny_graphs(algorithm: Algorithm, ki
             assert result.describe()
             assert repr(result).startswith(f"<{algorithm.result}: ")
             assert result in {result}
-            assert result.stats.keys() >= {"device", "threads", "seconds", "compile_seconds"}
+            assert result.stats.keys() >= {"device", "device_reason", "threads", "seconds", "compile_seconds"}
 
 
 @EVERY_ALGORITHM

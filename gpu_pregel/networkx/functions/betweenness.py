@@ -43,7 +43,6 @@ def betweenness_centrality(
         normalized=bool(normalized),
         endpoints=bool(endpoints),
         weighted=weight is not None,
-        device=G.device,
     )
     scores = found.to_numpy()
     if sources is not None and len(sources) == 1 and not endpoints and n > 2:
@@ -68,7 +67,6 @@ def edge_betweenness_centrality(
         sources=sources,
         normalized=bool(normalized),
         weighted=weight is not None,
-        device=G.device,
     )
     return _by_edge(G, found.edge_sources * n + found.edge_targets, found.scores)
 

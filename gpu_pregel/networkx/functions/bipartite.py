@@ -46,7 +46,7 @@ def sets(G: BackendGraph, top_nodes: Iterable[Any] | None = None) -> tuple[set[A
         return top, set(G.topology.nodes) - top
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    if connected_components(G.engine(), device=G.device).count != 1:
+    if connected_components(G.engine()).count != 1:
         raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
     colors = color(G)
     # The order of the sets, on which that of matchings depends, is that of NetworkX's.
@@ -65,7 +65,7 @@ def is_bipartite_node_set(G: BackendGraph, nodes: Any) -> bool:
     if G.is_directed():
         raise nx.NetworkXNotImplemented("not implemented for directed type")
     colors, _, odd = _sides(G)
-    labels = connected_components(G.engine(), device=G.device).to_numpy()
+    labels = connected_components(G.engine()).to_numpy()
     agrees = membership(G, chosen) == (colors == 1)
     count = np.bincount(labels, minlength=len(G))
     agreeing = np.bincount(labels, agrees, len(G))
@@ -93,7 +93,7 @@ def bipartite_betweenness_centrality(G: BackendGraph, nodes: Iterable[Any]) -> d
     top = set(nodes)
     bottom = set(G.topology.nodes) - top
     largest = _largest_betweenness(len(top), len(bottom)), _largest_betweenness(len(bottom), len(top))
-    scores = G.by_node(betweenness_centrality(G.engine(), device=G.device, normalized=False).to_numpy())
+    scores = G.by_node(betweenness_centrality(G.engine(), normalized=False).to_numpy())
     for side, bound in zip((top, bottom), largest, strict=True):
         for node in side:
             scores[node] /= bound
@@ -156,7 +156,7 @@ def robins_alexander_clustering(G: BackendGraph) -> float:
     degrees = topology.degrees - 1
     around = np.bincount(topology.sources, degrees[topology.neighbors], n).astype(np.int64)
     # A path around a triangle ends where it began, and is none.
-    paths = int((degrees * around).sum()) - 6 * int(triangle_count(G.engine(), device=G.device).total)
+    paths = int((degrees * around).sum()) - 6 * int(triangle_count(G.engine()).total)
     if paths == 0:
         return 0
     common, others = np.zeros(n, np.int64), np.empty(n, np.int64)

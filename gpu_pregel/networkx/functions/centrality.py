@@ -76,7 +76,7 @@ def eigenvector_centrality_numpy(
     if n == 0:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
     connected = strong_components if topology.directed else components
-    if connected(G.engine(), device=G.device).count > 1:
+    if connected(G.engine()).count > 1:
         raise nx.AmbiguousSolution(
             "`eigenvector_centrality_numpy` does not give consistent results for disconnected graphs"
         )
@@ -124,7 +124,9 @@ def katz_centrality(
 
 def _sums(G: BackendGraph, weight: Any) -> NeighborSums:
     weighted = G.moderate_values(weight) is not None
-    return NeighborSums(G.engine(weight), weighted=weighted, device=G.device, threads=None, progress=False)
+    return NeighborSums(
+        G.engine(weight), weighted=weighted, device=G.device_for("eigenvector_centrality"), threads=None, progress=False
+    )
 
 
 def _given(G: BackendGraph, values: Any) -> Array:

@@ -32,7 +32,7 @@ _FEW = 8
 def triangles(G: BackendGraph, nodes: Any = None) -> Any:
     """Return the number of triangles with each node, or with one."""
     if nodes is None:
-        return G.by_node(engine.triangle_count(G.engine(), device=G.device).to_numpy())
+        return G.by_node(engine.triangle_count(G.engine()).to_numpy())
     vertices, found = triangles_of(G, nodes)
     counts = found // 2
     return int(counts[0]) if nodes in G else G.values_at(vertices, counts)
@@ -73,7 +73,7 @@ def transitivity(G: BackendGraph) -> float:
         _, counts = _common(G, np.arange(len(G)))
         total = int(counts.sum())
     else:
-        total = 2 * int(engine.triangle_count(G.engine(), device=G.device).to_numpy().sum())
+        total = 2 * int(engine.triangle_count(G.engine()).to_numpy().sum())
     degrees = np.diff(_neighbors(G)[0])
     return total / int((degrees * (degrees - 1)).sum()) if total else 0
 
@@ -136,7 +136,7 @@ def triangles_of(G: BackendGraph, nodes: Any) -> tuple[Array, Array]:
     _refuse_multigraph(G)
     vertices = chosen_vertices(G, nodes)
     if len(vertices) * _FEW > len(G):
-        return vertices, 2 * np.asarray(engine.triangle_count(G.engine(), device=G.device).to_numpy())[vertices]
+        return vertices, 2 * np.asarray(engine.triangle_count(G.engine()).to_numpy())[vertices]
     begins, counts = _common(G, vertices)
     ends = np.append(begins[1:], len(counts))
     totals = np.append(0, np.cumsum(counts))

@@ -78,7 +78,7 @@ def connected_dominating_set(G: BackendGraph) -> set[Any]:
     n, topology = len(G), G.topology
     if n == 0:
         return set()
-    if connected_components(G.engine(), device=G.device).count != 1:
+    if connected_components(G.engine()).count != 1:
         raise nx.NetworkXError("G must be a connected graph")
     if n == 1:
         return set(topology.nodes)

@@ -63,7 +63,7 @@ def asyn_fluidc(G: BackendGraph, k: int, max_iter: int = 100, seed: Any = None) 
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     check_generator(seed)
-    if connected_components(G.engine(), device=G.device).count != 1:
+    if connected_components(G.engine()).count != 1:
         raise nx.NetworkXError("Fluid Communities require connected Graphs.")
     if len(G) < k:
         raise nx.NetworkXError("k cannot be bigger than the number of nodes.")

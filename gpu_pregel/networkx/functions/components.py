@@ -21,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """Yield the components in the order of their first nodes."""
-    return _groups(G, components.connected_components(G.engine(), device=G.device).to_numpy())
+    return _groups(G, components.connected_components(G.engine()).to_numpy())
 
 
 def number_connected_components(G: BackendGraph) -> int:
     """Count the components."""
-    return components.connected_components(G.engine(), device=G.device).count
+    return components.connected_components(G.engine()).count
 
 
 def is_connected(G: BackendGraph) -> bool:
@@ -36,7 +36,7 @@ def is_connected(G: BackendGraph) -> bool:
 
 def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
     """Return the nodes of the component of a node."""
-    labels = components.connected_components(G.engine(), device=G.device).to_numpy()
+    labels = components.connected_components(G.engine()).to_numpy()
     return set(G.nodes_at(np.flatnonzero(labels == labels[G.topology.numbers[n]])))
 
 
@@ -75,7 +75,7 @@ def kosaraju_strongly_connected_components(G: BackendGraph, source: Any = None) 
 
 def number_strongly_connected_components(G: BackendGraph) -> int:
     """Count the strong components."""
-    return strong.strongly_connected_components(G.engine(), device=G.device).count
+    return strong.strongly_connected_components(G.engine()).count
 
 
 def is_strongly_connected(G: BackendGraph) -> bool:

@@ -31,7 +31,7 @@ def core_number(G: BackendGraph) -> dict[Any, int]:
 def _cores(G: BackendGraph) -> Array:
     _refuse_loops(G, "Input graph has self loops which is not permitted; ")
     if not G.is_directed():
-        return engine.core_number(G.engine(), device=G.device).to_numpy()
+        return engine.core_number(G.engine()).to_numpy()
     # Edges in both directions count as two.
     topology = G.topology
     back_indptr, back = topology.predecessors

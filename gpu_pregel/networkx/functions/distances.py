@@ -32,7 +32,7 @@ def _of_all(G: BackendGraph, weight: Any) -> dict[Any, Any]:
         return {}
     if weight is None:
         _check_reached(G, len(G) if is_connected(G) else 0)
-        return G.by_node(eccentricities.eccentricity(G.engine(), device=G.device).to_numpy())
+        return G.by_node(eccentricities.eccentricity(G.engine()).to_numpy())
     figures = all_figures(G, weight)
     for v in range(len(G)):
         # Each search of NetworkX may fail, or reach too little.
@@ -96,7 +96,7 @@ def _all(G: BackendGraph, usebounds: bool, weight: Any) -> dict[Any, Any]:
 def diameter(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
     """Return the largest distance between two nodes."""
     if weight is None and len(G) > 0 and not G.is_directed() and is_connected(G):
-        return diameters.diameter(G.engine(), device=G.device).lower
+        return diameters.diameter(G.engine()).lower
     return max(_all(G, usebounds, weight).values())
 
 

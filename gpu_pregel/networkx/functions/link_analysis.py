@@ -56,7 +56,6 @@ def pagerank(
             max_iterations=max_iter,
             personalization=teleport,
             initial=initial,
-            device=G.device,
         )
         if not found.converged:
             raise nx.PowerIterationFailedConvergence(max_iter)
@@ -84,7 +83,9 @@ def _iterate(
     totals = np.bincount(G.topology.sources, column, minlength=len(G)).astype(float)
     dangling = totals == 0
     inverses = np.divide(1.0, totals, where=~dangling, out=np.zeros(len(G)))
-    sums = NeighborSums(G.engine(weight), weighted=weight is not None, device=G.device, threads=None, progress=False)
+    sums = NeighborSums(
+        G.engine(weight), weighted=weight is not None, device=G.device_for("hits"), threads=None, progress=False
+    )
     for _ in range(max_iter):
         shift = alpha * scores[dangling].sum() * jumps + (1 - alpha) * teleport
         following, _, _ = sums.advance(scores * inverses, shift, scale=float(alpha))
@@ -181,7 +182,7 @@ def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array,
     name = None if column is None or (column == 1).all() else "weight"
     graph = G.engine(name)
     along, against = (
-        NeighborSums(rows, weighted=name is not None, device=G.device, threads=None, progress=False)
+        NeighborSums(rows, weighted=name is not None, device=G.device_for("hits"), threads=None, progress=False)
         for rows in (graph, graph.transpose())
     )
     authorities, zeros = np.full(n, 1 / np.sqrt(n)), np.zeros(n)

@@ -78,7 +78,7 @@ def _leiden_levels(G: BackendGraph, weight: str | None, resolution: float, seed:
     """Return the community of each vertex at each level; isolated vertices are communities of their own."""
     if G.topology.m == 0:
         return [np.arange(len(G))]
-    found = leiden(G.engine(weight), device=G.device, resolution=resolution, seed=seed.randrange(_SEEDS))
+    found = leiden(G.engine(weight), resolution=resolution, seed=seed.randrange(_SEEDS))
     return [to_host(level) for level in found.levels]
 
 

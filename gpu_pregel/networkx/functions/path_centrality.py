@@ -67,7 +67,7 @@ def harmonic_centrality(
 
 def _hops(G: BackendGraph, vertices: Array | None, *, towards: bool = True) -> Array:
     """Return the figures of vertices over all that reach them; if not ``towards``, of all over these as sources."""
-    searches = Searches(G.engine(), get_device(G.device), progress=False)
+    searches = Searches(G.engine(), get_device(G.device_for("closeness_centrality")), progress=False)
     if vertices is None:
         return searches.run()
     return searches.run(vertices, transpose=True, by_source=True) if towards else searches.run(vertices)
@@ -146,7 +146,7 @@ def global_reaching_centrality(G: BackendGraph, weight: Any = None, normalized: 
 
 
 def _reaching(G: BackendGraph, vertices: Array) -> Array:
-    searches = Searches(G.engine(), get_device(G.device), progress=False)
+    searches = Searches(G.engine(), get_device(G.device_for("closeness_centrality")), progress=False)
     figures = searches.run(vertices, by_source=True)
     reached = figures[:, REACHED] if G.is_directed() else figures[:, INVERSES] / inverse_unit(len(G))
     values: Array = reached / (len(G) - 1)

@@ -25,9 +25,9 @@ class Site:
     line: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CompiledKernel:
-    """A kernel as native code.
+    """A kernel as native code; two kernels of the same name are two keys of a dict.
 
     Attributes
     ----------

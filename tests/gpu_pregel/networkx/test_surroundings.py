@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.algorithms import _devices, registry
 from gpu_pregel.algorithms import connected_components as components_module
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.networkx import graph as graph_module
 from gpu_pregel.networkx.garbage import can_pause
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved to cache")
@@ -30,20 +30,20 @@ def priority(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("fewest", "variable", "expected"),
-    [(9, None, "cpu"), (8, None, "cuda"), (9, "python", "python"), (8, "cpu", "cpu")],
+    [(9, None, "cpu"), (8, None, "cuda:0"), (None, None, "cpu"), (9, "python", "auto"), (8, "cpu", "auto")],
 )
 def test_small_graphs_are_computed_on_the_cpu_also_where_there_is_a_gpu(
-    fewest: int, variable: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
+    fewest: int | None, variable: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cycle of four nodes has eight stored edges; what users' functions ask for meanwhile is not affected."""
+    """A cycle of four nodes has eight stored edges; the backend has no rule of its own beside the registry's."""
     monkeypatch.setattr(devices, "_has_gpu", lambda: True)
     monkeypatch.delenv("GPU_PREGEL_DEVICE", raising=False)
     if variable:
         monkeypatch.setenv("GPU_PREGEL_DEVICE", variable)
-    monkeypatch.setattr(graph_module, "_FEWEST_ON_GPU", fewest)
+    entries = [entry._replace(gpu_from=fewest) for entry in registry.ALGORITHMS]
+    monkeypatch.setattr(registry, "ALGORITHMS", tuple(entries))
     graph = gp.networkx.Graph(gp.Graph.from_edgelist([0, 1, 2, 3], [1, 2, 3, 0]))
-    found = graph.device if graph.device != "auto" else devices._resolve_auto(None)[0]
-    assert found == expected
+    assert graph.device_for("closeness_centrality") == expected
     used: list[str] = []
 
     def noted(name: str, **_: Any) -> Any:
@@ -51,8 +51,9 @@ def test_small_graphs_are_computed_on_the_cpu_also_where_there_is_a_gpu(
         return get_device("cpu")
 
     monkeypatch.setattr(components_module, "get_device", noted)
+    monkeypatch.setattr(_devices, "get_device", lambda name, **_: get_device("cpu"))
     assert nx.number_connected_components(graph) == 1
-    assert used == [graph.device]
+    assert used == [expected]
 
 
 @pytest.mark.usefixtures("priority")

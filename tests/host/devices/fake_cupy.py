@@ -303,6 +303,10 @@ class PooledMemory:
         free = self.blocks.setdefault((stream.ptr, size), [])
         return Block(free.pop() if free else Allocation(size), device, stream, free)
 
+    def malloc(self, size: int) -> Any:
+        """CuPy's default allocator."""
+        raise NotImplementedError(size)
+
     def free_bytes(self) -> int:
         """Return the unused bytes of the pool."""
         return self.pooled
@@ -329,6 +333,7 @@ class FakeCupy:
         Stream.every = {0: Stream.null}
         Stream.null.ptr = 0
         self.memory = PooledMemory()
+        self.allocator: Any = self.memory.malloc
         self.get_default_memory_pool = lambda: self.memory
         self.cuda = SimpleNamespace(
             Device=Device,
@@ -337,6 +342,7 @@ class FakeCupy:
             MemoryPointer=MemoryPointer,
             UnownedMemory=UnownedMemory,
             alloc_pinned_memory=self._pinned,
+            get_allocator=lambda: self.allocator,
             get_current_stream=current_stream,
             get_elapsed_time=lambda start_event, end_event: 2.0,
             runtime=SimpleNamespace(

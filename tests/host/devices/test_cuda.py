@@ -122,6 +122,33 @@ def test_too_little_memory_is_reported_before_and_during_allocation(device: cuda
     assert device.download(kept).tolist() == [5] * 100
 
 
+def test_the_memory_of_another_allocator_is_not_refused_before_it_has_been_asked(
+    device: cuda.CudaDevice, fake: FakeCupy
+) -> None:
+    """As a pool of RMM, which has reserved nearly all memory of the GPU, so that the driver finds none."""
+    fake.memory.free, fake.allocator = 1 << 10, lambda size: None
+    reserved, take = 64 << 20, fake.memory.take
+
+    def take_of_pool(size: int, number: int) -> Any:
+        if size > reserved:
+            raise MemoryError("std::bad_alloc: out_of_memory: Maximum pool size exceeded")
+        fake.memory.free = reserved
+        block = take(size, number)
+        fake.memory.free = 1 << 10
+        return block
+
+    fake.memory.take = take_of_pool  # type: ignore[method-assign, assignment]
+    device.require(32 << 20, "a run")
+    assert device.available_memory() is None
+    assert device.download(device.full(1 << 20, 7, np.uint8)).tolist() == [7] * (1 << 20)
+    device.require(1 << 40, "a run")
+    with pytest.raises(
+        NotEnoughMemoryError,
+        match=r"array of 128\.0 MiB needs memory on device cuda:1, but CuPy's allocator has no more: let its pool grow",
+    ):
+        device.empty(128 << 20, np.uint8)
+
+
 def test_a_launch_that_runs_out_of_memory_is_retried(device: cuda.CudaDevice, fake: FakeCupy) -> None:
     array = device.zeros(1, np.uint8)
 

@@ -188,7 +188,7 @@ def test_bytes_moved_per_key(emulated: EmulatedDevice) -> None:
     given = device.download(keys)
     assert device.download(moved).tolist() == given[np.argsort(given >> 8 & 255, kind="stable")].tolist()
     read, write = (
-        {name: one.of_kind(kind, compiled.sites) for name, (compiled, one) in device.counts.items()}
+        {compiled.name: one.of_kind(kind, compiled.sites) for compiled, one in device.counts.items()}
         for kind in ("load", "store")
     )
     assert read["count_digits"][0] == size

@@ -209,7 +209,7 @@ def test_supersteps_cost_the_same_on_any_graph() -> None:
         steps = run.execute("push", 2, activity, (), 10_000)
         assert len(steps) == CHAIN >= 1_000
         assert (device.memory.readbacks - readbacks, device.launches - launches) == (1, 1)
-        ((compiled, counts),) = device.counts.values()
+        ((compiled, counts),) = device.counts.items()
         own = [k for k, site in enumerate(compiled.sites) if "grid_barrier" not in site.file]
         accesses.append((counts.executions[own].sum() / CHAIN, counts.sectors[own].sum() / CHAIN))
     assert accesses[0] == accesses[1]

@@ -11,6 +11,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.bfs import check_bfs
 from gpu_pregel.host.devices import get_device
+from tests.counts import counted
 from tests.devices import EMULATED, EXHAUSTIVE
 
 Array = np.ndarray[Any, Any]
@@ -53,34 +54,23 @@ def test_the_simulation_of_gapbs() -> None:
     assert edges_examined(star, 0) == (8, [0, 1, 1, 1, 1, 1, 1, 2])
 
 
-def counted(work: Any) -> dict[str, Any]:
-    """Return what ``work`` loads and updates on the emulated device, by kernel."""
-    device: Any = get_device("emulated")
-    device.counts = {}
-    try:
-        work()
-        found: dict[str, Any] = device.counts
-    finally:
-        device.counts = None
-    return found
-
-
 @EMULATED
 @pytest.mark.parametrize("name", ["kronecker", "uniform"])
 def test_a_search_reads_few_edges(name: str) -> None:
     """At most 1.3 times those that GAPBS examines, although GAPBS keeps any parent and the search the smallest."""
+    device: Any = get_device("emulated")
     seeds = range(8) if EXHAUSTIVE else (1, 4)
     for seed in seeds if name == "kronecker" else (0,):
         graph = getattr(gp, name)(14, seed=seed)
         source = int(np.argmax(graph.out_degrees > 0))
         results: list[Any] = []
-        kernels = counted(lambda: results.append(gp.bfs(graph, source, device="emulated")))  # noqa: B023
+        kernels = counted(device, lambda: results.append(gp.bfs(graph, source, device="emulated")))  # noqa: B023
         reads = atomics = 0
-        for kernel, (compiled, counts) in kernels.items():
+        for compiled, counts in kernels.items():
             for site, times in zip(compiled.sites, counts.executions.tolist(), strict=True):
                 if site.kind == "load" and "load_once(indices" in linecache.getline(site.file, site.line):
                     reads += times
-                if site.kind == "atomic" and kernel == "apply_messages":
+                if site.kind == "atomic" and compiled.name == "apply_messages":
                     atomics += times
         examined, hops = edges_examined(graph, source)
         assert results[0].to_numpy().tolist() == hops

@@ -94,12 +94,17 @@ _DEVICE = faults_in(
     ),
     (
         "unused memory of the pool does not count",
-        "return self._cupy.free_memory() + self._cupy.unused_in_pool()",
-        "return self._cupy.free_memory()",
+        "return self._cupy.free_memory() + self._cupy.unused_in_pool() if",
+        "return self._cupy.free_memory() if",
         _MEMORY,
     ),
     ("the pool is not trimmed before a retry", "        self.trim()\n", "", _MEMORY),
-    ("a need of all available memory is refused", "if needed > available:", "if needed >= available:", _MEMORY),
+    (
+        "a need of all available memory is refused",
+        "available is not None and needed > available:",
+        "available is not None and needed >= available:",
+        _MEMORY,
+    ),
     (
         "a copy doubles its end",
         "count = min(done, size - done)",
