@@ -357,7 +357,7 @@ def _dependencies_of(
 ) -> tuple[Graph, Array, Array, dict[str, Any], Any]:
     """Return the graph without repeated edges, the sums of the dependencies on its vertices and edges, and figures."""
     target = get_device(device, threads=threads)
-    simple = graph.simplify() if graph.has_duplicates else graph
+    simple = graph.simplify(combine="min") if graph.has_duplicates else graph
     sources = np.arange(graph.num_vertices) if chosen is None else chosen
     if target.name == "cpu":
         phases = Phases(target, shown=progress)

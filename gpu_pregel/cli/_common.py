@@ -93,6 +93,11 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--header", action=argparse.BooleanOptionalAction, default=None, help="the first row names the columns, or not"
     )
+    parser.add_argument(
+        "--combine",
+        choices=("sum", "min", "max", "mean", "first", "count"),
+        help="make parallel edges one, with this of their weights (default: keep all edges)",
+    )
 
 
 def add_write_options(parser: argparse.ArgumentParser) -> None:
@@ -114,6 +119,7 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
         "weight": options.weight,
         "weight_dtype": options.weight_dtype,
         "header": "auto" if options.header is None else options.header,
+        "combine": options.combine,
     }
 
 

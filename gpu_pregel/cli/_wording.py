@@ -9,7 +9,6 @@ from collections.abc import Container
 _FLAGS = {
     "directed=True": "--directed",
     "directed=False": "--undirected",
-    "duplicates='drop'": "--drop-duplicates",
     "self_loops='drop'": "--drop-self-loops",
     "header=True": "--header",
     "header=False": "--no-header",

@@ -13,6 +13,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
 from gpu_pregel.host.arguments import check_choice, check_flag
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.combine import check_combine
 from gpu_pregel.host.graphs.csr import WEIGHT_DTYPES
 from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 from gpu_pregel.host.graphs.numbering import check_renumber
@@ -91,7 +92,7 @@ def read_graph(
     header: bool | str = "auto",
     num_vertices: int | None = None,
     renumber: bool | str = "auto",
-    duplicates: str = "keep",
+    combine: str | None = None,
     self_loops: str = "keep",
     threads: int | None = None,
     progress: bool = False,
@@ -143,8 +144,10 @@ def read_graph(
         The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
     renumber : {"auto", False}
         As in :meth:`Graph.from_edgelist`; for edgelist, gemini and parquet.
-    duplicates, self_loops : {"keep", "drop"}
-        For duplicates, "drop" keeps the edge of smallest weight.
+    combine : {None, "sum", "min", "max", "mean", "first", "count"}
+        Whether and how parallel edges become one, as in :meth:`Graph.from_edgelist`. "first" is in the order of the file;
+        metis, gapbs and pregel files have no order of edges with weights.
+    self_loops : {"keep", "drop"}
     threads : int, optional
         Number of threads. Default: the processors available to this process.
     progress : bool, default False
@@ -183,7 +186,7 @@ def read_graph(
     chosen = _format_to_read(name, format)
     if directed is not None:
         check_flag("directed", directed)
-    check_choice("duplicates", duplicates, ("keep", "drop"))
+    check_combine(combine)
     check_choice("self_loops", self_loops, ("keep", "drop"))
     check_renumber(renumber)
     for option, given in (
@@ -203,7 +206,7 @@ def read_graph(
         weight_dtype=None if weight_dtype is None else _weight_dtype(weight_dtype),
         num_vertices=None if num_vertices is None else check_num_vertices(num_vertices),
         renumber=renumber,
-        duplicates=duplicates,
+        combine=combine,
         self_loops=self_loops,
         threads=thread_count(threads),
         progress=progress,

@@ -17,6 +17,8 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 DIGIT_BITS = 11
 """Widest digit of the radix sort within a bucket: its 2,048 counters fit into the first-level cache."""
+KEEP, FIRST, MIN, MAX, SUM, MEAN = range(6)
+"""What becomes of parallel edges: they are kept, or combined into one."""
 
 
 @jit
@@ -150,16 +152,44 @@ def _sort(values: Any, begin: Any, end: Any) -> None:
 
 
 @inline
-def _load_weights(weights: Any, begin: Any, size: Any, keys: Any, order: Any, moved: Any) -> None:
-    """Copy a bucket's weights in the order of its sorted ``keys``; weights of equal keys ascend."""
+def _combine_run(weights: Any, run: Any, end: Any, combine: Any, limits: Any, out: Any, place: Any) -> Any:
+    """Write what ``weights[run:end]`` combine to, in this order, to ``out[place]``; return whether the sum fits."""
+    value = weights[run]
+    fits = True
+    for i in range(run + 1, end):
+        other = weights[i]
+        if combine == MIN:
+            value = min(value, other)
+        elif combine == MAX:
+            value = max(value, other)
+        elif combine >= SUM:
+            if (other > 0 and value > limits[1] - other) or (other < 0 and value < limits[0] - other):
+                fits = False
+            value += other
+    out[place] = value / (end - run) if combine == MEAN else value
+    return fits
+
+
+@inline
+def _load_weights(
+    weights: Any, begin: Any, size: Any, keys: Any, order: Any, combine: Any, limits: Any, moved: Any
+) -> Any:
+    """Copy a bucket's weights in the order of its sorted ``keys``; those of equal keys ascend, or are combined.
+
+    Equal keys are in the order of the input. Return the first of those whose weights do not add up, or -1.
+    """
     for i in range(size):
         moved[i] = weights[begin + order[i]]
+    fault = np.int64(-1)
     run = 0
     for i in range(1, size + 1):
         if i == size or keys[i] != keys[run]:
-            if i - run > 1:
+            if i - run > 1 and combine == KEEP:
                 _sort(moved, run, i)
+            elif i - run > 1 and not _combine_run(moved, run, i, combine, limits, moved, run) and fault < 0:
+                fault = np.int64(keys[run])
             run = i
+    return fault
 
 
 @inline
@@ -168,7 +198,7 @@ def _store_edges(
     moved: Any,
     begin: Any,
     size: Any,
-    drop_duplicates: Any,
+    combine: Any,
     indices: Any,
     weights: Any,
     first_vertex: Any,
@@ -177,7 +207,7 @@ def _store_edges(
     """Write a bucket's sorted edges back and count them by source; return how many were kept."""
     place = begin
     for i in range(size):
-        if drop_duplicates and i > 0 and keys[i] == keys[i - 1]:
+        if combine != KEEP and i > 0 and keys[i] == keys[i - 1]:
             continue
         indices[place] = np.uint32(keys[i])
         if weights is not None:
@@ -193,17 +223,20 @@ def sort_buckets(
     starts: Any,
     shift: Any,
     id_bits: Any,
-    drop_duplicates: Any,
+    combine: Any,
+    limits: Any,
     largest: Any,
     local: Any,
     indices: Any,
     weights: Any,
     degrees: Any,
     kept: Any,
+    faults: Any,
 ) -> None:
-    """Sort each bucket by (source, destination, weight) in place, drop duplicate edges if asked, count the degrees.
+    """Sort each bucket by (source, destination, weight) in place, combine parallel edges if asked, count the degrees.
 
-    Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain.
+    Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain. ``faults[b]`` becomes the key of parallel edges
+    whose sum is beyond ``limits``, or -1.
     """
     n = len(degrees)
     passes = (id_bits + DIGIT_BITS - 1) // DIGIT_BITS
@@ -231,13 +264,70 @@ def sort_buckets(
             if weights is not None:
                 order, spare_order = spare_order, order
         _sort_by_digit(keys, order, size, 32, shift, spare, spare_order, count)
+        faults[bucket] = -1
         if weights is not None:
-            _load_weights(weights, begin, size, spare, spare_order, moved)
+            faults[bucket] = _load_weights(weights, begin, size, spare, spare_order, combine, limits, moved)
         first_vertex = bucket << shift
         for u in range(first_vertex, min(first_vertex + (1 << shift), n)):
             degrees[u] = 0
-        kept[bucket] = _store_edges(spare, moved, begin, size, drop_duplicates, indices, weights, first_vertex, degrees)
+        kept[bucket] = _store_edges(spare, moved, begin, size, combine, indices, weights, first_vertex, degrees)
         bucket, last = claim(work)
+
+
+@jit
+def count_targets(work: Any, indptr: Any, indices: Any, keep_loops: Any, degrees: Any) -> None:
+    """Count the distinct destinations of each row, which is sorted; without ``keep_loops`` those of other vertices."""
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            count = 0
+            for e in range(indptr[u], indptr[u + 1]):
+                if (e == indptr[u] or indices[e] != indices[e - 1]) and (keep_loops or indices[e] != u):
+                    count += 1
+            degrees[u] = count
+        first, last = claim(work)
+
+
+@jit
+def combine_rows(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    combine: Any,
+    limits: Any,
+    keep_loops: Any,
+    new_indptr: Any,
+    new_indices: Any,
+    new_weights: Any,
+    faults: Any,
+) -> None:
+    """Combine the parallel edges of each row, which is sorted by destination; see :func:`sort_buckets`.
+
+    ``faults`` has, for each chunk of vertices, the key of parallel edges whose sum is beyond ``limits``, or -1.
+    """
+    chunk = work[2]
+    first, last = claim(work)
+    while first < last:
+        fault = np.int64(-1)
+        for u in range(first, last):
+            end = indptr[u + 1]
+            run = indptr[u]
+            place = new_indptr[u]
+            while run < end:
+                next_run = run + 1
+                while next_run < end and indices[next_run] == indices[run]:
+                    next_run += 1
+                if keep_loops or indices[run] != u:
+                    new_indices[place] = indices[run]
+                    if weights is not None:
+                        fits = _combine_run(weights, run, next_run, combine, limits, new_weights, place)
+                        if not fits and fault < 0:
+                            fault = (np.int64(u) << 32) | np.int64(indices[run])
+                    place += 1
+                run = next_run
+        faults[first // chunk] = fault
+        first, last = claim(work)
 
 
 @jit

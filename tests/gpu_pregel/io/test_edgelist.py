@@ -180,8 +180,8 @@ def test_arrow_and_python_agree(lines: list[str], name: str, tmp_path_factory: p
 def test_options(write_file: WriteFile, edges: Any) -> None:
     path = write_file("a.txt", "0 1 5\n1 0 3\n1 1 2\n1 2 4\n")
     assert edges(gp.read_graph(path, directed=True)) == [(0, 1, 5.0), (1, 0, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
-    assert edges(gp.read_graph(path, weight=None, duplicates="drop", self_loops="drop")) == [(0, 1), (1, 2)]
-    assert edges(gp.read_graph(path, duplicates="drop")) == [(0, 1, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
+    assert edges(gp.read_graph(path, weight=None, combine="min", self_loops="drop")) == [(0, 1), (1, 2)]
+    assert edges(gp.read_graph(path, combine="min")) == [(0, 1, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
     assert gp.read_graph(path, num_vertices=9, threads=1).num_vertices == 9
 
 

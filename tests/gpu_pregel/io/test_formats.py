@@ -97,7 +97,7 @@ def test_files_that_cannot_be_opened(name: str, tmp_path: Path, monkeypatch: pyt
         ("a.parquet", {"header": True}, "the format parquet does not support header="),
         ("a.sg", {"weight": "cost"}, "the format gapbs has no columns to choose from: omit weight='cost'"),
         ("a.parquet", {"columns": ("a",)}, "columns must name source, target and optionally weight"),
-        ("a.el", {"duplicates": "sum"}, "duplicates must be 'keep' or 'drop'"),
+        ("a.el", {"combine": "last"}, "combine must be 'sum', 'min'"),
         ("a.el", {"self_loops": False}, "self_loops must be 'keep' or 'drop'"),
         ("a.el", {"renumber": "never"}, "renumber must be"),
         ("a.el", {"threads": 0}, "threads must be"),
