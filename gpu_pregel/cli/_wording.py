@@ -16,7 +16,10 @@ _FLAGS = {
     "weight=None": "--no-weights",
     "check=True": "--check",
 }
-_CALLS = {"graph.to_undirected()": "--undirected"}
+_CALLS = {
+    "graph.to_undirected()": "--undirected",
+    "graph.to_undirected(combine='sum')": "--undirected --combine sum",
+}
 _LETTERS = {"edge_factor": "-k"}
 _ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\([^()]*\)|\w+)?")
 """An argument of a Python call."""
@@ -57,7 +60,7 @@ def in_options(text: str, options: argparse.Namespace) -> str:
 
     def rewrite(part: str) -> str:
         for call, flag in _CALLS.items():
-            part = part.replace(call, flag) if flag in known else part
+            part = part.replace(call, flag) if flag.split()[0] in known else part
         return _NAME.sub(lambda match: option(match[0]) or match[0], _ARGUMENT.sub(rewrite_argument, part))
 
     # Names of files are not rewritten.

@@ -145,8 +145,8 @@ def read_graph(
     renumber : {"auto", False}
         As in :meth:`Graph.from_edgelist`; for edgelist, gemini and parquet.
     combine : {None, "sum", "min", "max", "mean", "first", "count"}
-        Whether and how parallel edges become one, as in :meth:`Graph.from_edgelist`. "first" is in the order of the file;
-        metis, gapbs and pregel files have no order of edges with weights.
+        Whether and how parallel edges become one, as in :meth:`Graph.from_edgelist`. "first" is in the order of the
+        file; metis, gapbs and pregel files hold no order of edges with weights.
     self_loops : {"keep", "drop"}
     threads : int, optional
         Number of threads. Default: the processors available to this process.

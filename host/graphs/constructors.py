@@ -60,11 +60,11 @@ class GraphConstructors(CSRGraph):
             False takes the ids, which must be integers from 0, as vertex numbers: all numbers up to the largest id are
             vertices.
         combine : {None, "sum", "min", "max", "mean", "first", "count"}
-            None keeps every edge. Otherwise parallel edges become one, with the sum, the smallest, the largest, the mean
-            or the first of their weights, in the order of the list, or with their number. In an undirected graph edges
-            in opposite directions are parallel. Sums of integers and "count" are int64 (sums of uint64 are uint64),
-            means float64; float32 remains float32. Without weights "min", "max", "mean" and "first" merge edges, and
-            "sum" is an error.
+            None keeps every edge. Otherwise parallel edges become one, with the sum, the smallest, the largest, the
+            mean or the first of their weights, in the order of the list, or with their number. In an undirected graph
+            edges in opposite directions are parallel. Sums of integers and "count" are int64 (sums of uint64 are
+            uint64), means float64; float32 remains float32. Without weights "min", "max", "mean" and "first" merge
+            edges, and "sum" is an error.
         self_loops : {"keep", "drop"}
             The vertex of a dropped self-loop remains.
         threads : int, optional

@@ -60,8 +60,8 @@ def combine_parallel(csr: CSR, combine: str | None, *, keep_loops: bool, ids: Ar
         if pair is not None:
             source, target = pair if ids is None else ids[list(pair)].tolist()
             raise GraphError(
-                f"several edges from {source!r} to {target!r} have weights: pass combine='sum', 'min', 'max', 'mean' or "
-                "'count' to say which weight the edge gets that remains"
+                f"several edges from {source!r} to {target!r} have weights: pass combine='sum', 'min', 'max', 'mean' "
+                "or 'count', the weight of the edge that replaces them"
             )
     combined = host_csr.combine_rows(csr, combine, keep_loops=keep_loops, ids=ids, threads=threads)
     if len(combined.indices) < len(csr.indices) or combine == "count":

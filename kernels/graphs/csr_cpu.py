@@ -166,7 +166,10 @@ def _combine_run(weights: Any, run: Any, end: Any, combine: Any, limits: Any, ou
             if (other > 0 and value > limits[1] - other) or (other < 0 and value < limits[0] - other):
                 fits = False
             value += other
-    out[place] = value / (end - run) if combine == MEAN else value
+    if combine == MEAN:
+        out[place] = value / (end - run)
+    else:  # an expression of both would have the type float64
+        out[place] = value
     return fits
 
 
@@ -235,8 +238,8 @@ def sort_buckets(
 ) -> None:
     """Sort each bucket by (source, destination, weight) in place, combine parallel edges if asked, count the degrees.
 
-    Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain. ``faults[b]`` becomes the key of parallel edges
-    whose sum is beyond ``limits``, or -1.
+    Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain. ``faults[b]`` becomes the key of parallel
+    edges whose sum is beyond ``limits``, or -1.
     """
     n = len(degrees)
     passes = (id_bits + DIGIT_BITS - 1) // DIGIT_BITS
