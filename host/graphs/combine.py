@@ -8,19 +8,19 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.arguments import check_choice
-from gpu_pregel.kernels.graphs import csr_cpu
+from gpu_pregel.kernels.graphs import combine_cpu
 
 Array = np.ndarray[Any, Any]
 
 CHOICES = ("sum", "min", "max", "mean", "first", "count")
 _CODES = {
-    None: csr_cpu.KEEP,
-    "first": csr_cpu.FIRST,
-    "min": csr_cpu.MIN,
-    "max": csr_cpu.MAX,
-    "sum": csr_cpu.SUM,
-    "count": csr_cpu.SUM,
-    "mean": csr_cpu.MEAN,
+    None: combine_cpu.KEEP,
+    "first": combine_cpu.FIRST,
+    "min": combine_cpu.MIN,
+    "max": combine_cpu.MAX,
+    "sum": combine_cpu.SUM,
+    "count": combine_cpu.SUM,
+    "mean": combine_cpu.MEAN,
 }
 _SIGNED, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -31,7 +31,7 @@ class Combination(NamedTuple):
     Attributes
     ----------
     code : int
-        What they do; one of the codes of ``csr_cpu``.
+        What they do; one of the codes of ``combine_cpu``.
     weights : [k] or None
         The weights to combine, in a dtype that holds the results of all steps.
     limits : [2] or None
@@ -70,7 +70,7 @@ def prepare(combine: str | None, weights: Array | None, edges: int) -> Combinati
     if combine == "count":
         weights = np.ones(edges, _SIGNED)
     if weights is None:
-        return Combination(csr_cpu.KEEP if combine is None else csr_cpu.FIRST, None, None, None)
+        return Combination(combine_cpu.KEEP if combine is None else combine_cpu.FIRST, None, None, None)
     dtype = weights.dtype
     if combine == "sum" and dtype.kind in "iu" and dtype.itemsize < _SIGNED.itemsize:
         dtype = _SIGNED

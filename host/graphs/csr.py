@@ -10,7 +10,7 @@ from gpu_pregel.errors import GraphError
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.threads import Tick, parallel
 from gpu_pregel.host.graphs.combine import Combination, prepare
-from gpu_pregel.kernels.graphs import csr_cpu
+from gpu_pregel.kernels.graphs import combine_cpu, csr_cpu
 
 Array = np.ndarray[Any, Any]
 
@@ -190,7 +190,7 @@ def combine_rows(csr: CSR, combine: str | None, *, keep_loops: bool, ids: Array 
     combination = prepare(combine, csr.weights, len(indices))
     new_indptr = np.zeros(n + 1, INDPTR_DTYPE)
     arguments = (indptr, indices, keep_loops, new_indptr[1:])
-    parallel(csr_cpu.count_targets, n, _VERTEX_CHUNK, *arguments, threads=threads)
+    parallel(combine_cpu.count_targets, n, _VERTEX_CHUNK, *arguments, threads=threads)
     np.cumsum(new_indptr, out=new_indptr)
     weights, total = combination.weights, int(new_indptr[-1])
     require_memory(total * (INDEX_DTYPE.itemsize + 8), f"a graph of {n:,} vertices, {total:,} edges")
@@ -198,7 +198,7 @@ def combine_rows(csr: CSR, combine: str | None, *, keep_loops: bool, ids: Array 
     new_weights = None if weights is None else np.empty(total, weights.dtype)
     faults = np.full(max(1, -(-n // _VERTEX_CHUNK)), -1)
     parallel(
-        csr_cpu.combine_rows,
+        combine_cpu.combine_rows,
         n,
         _VERTEX_CHUNK,
         *(indptr, indices, None if weights is None else read_only(weights), combination.code, combination.limits),
@@ -214,7 +214,7 @@ def finish_sums(csr: CSR, combination: Combination, fault: int, ids: Array | Non
     ``fault`` is the key of edges whose sum is out of range, or -1: the source above the destination.
     """
     weights, dtype = csr.weights, combination.dtype
-    if weights is None or dtype is None or combination.code < csr_cpu.SUM:
+    if weights is None or dtype is None or combination.code < combine_cpu.SUM:
         return csr
     end = (fault >> 32, fault & 0xFFFFFFFF)
     if dtype.kind == "f":
