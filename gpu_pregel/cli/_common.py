@@ -112,11 +112,13 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of ``read_graph`` that :func:`add_read_options` adds."""
+    source, target, *weight = options.columns or (None, None)
     return {
         "directed": options.directed,
         "num_vertices": options.num_vertices,
-        "columns": options.columns,
-        "weight": options.weight,
+        "source": source,
+        "target": target,
+        "weight": weight[0] if weight and options.weight == "auto" else options.weight,
         "weight_dtype": options.weight_dtype,
         "header": "auto" if options.header is None else options.header,
         "combine": options.combine,

@@ -23,6 +23,8 @@ _CALLS = {
 _LETTERS = {"edge_factor": "-k"}
 _ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\([^()]*\)|\w+)?")
 """An argument of a Python call."""
+_COLUMNS = re.compile(r"gp\.read_graph\('.*?', source=(.+?), target=(.+?)(?:, weight=(.+?))?\)")
+"""The call that names columns."""
 _NAME = re.compile(r"^[a-z]+(?:_[a-z]+)*(?= (?:must|is|applies) )|\b[a-z]+(?:_[a-z]+)+\b")
 """The name of an argument: first in a message, or with an underscore."""
 
@@ -63,6 +65,10 @@ def in_options(text: str, options: argparse.Namespace) -> str:
             part = part.replace(call, flag) if flag.split()[0] in known else part
         return _NAME.sub(lambda match: option(match[0]) or match[0], _ARGUMENT.sub(rewrite_argument, part))
 
+    if "--columns" in known:
+        text = _COLUMNS.sub(
+            lambda call: "--columns " + ",".join(one.strip("'\"") for one in call.groups() if one), text
+        )
     # Names of files are not rewritten.
     separator = "|".join(map(re.escape, sorted(given, key=len, reverse=True)))
     parts = re.split(f"({separator})", text) if separator else [text]

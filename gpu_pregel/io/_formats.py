@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,7 @@ FORMATS = {
     "edgelist": GraphFormat(
         "edgelist",
         (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
-        options=("num_vertices", "renumber", "columns", "header"),
+        options=("num_vertices", "renumber", "source", "target", "header"),
     ),
     "matrix-market": GraphFormat("matrix_market", (".mtx",)),
     "metis": GraphFormat("metis", (".graph",), undirected=True),
@@ -51,7 +50,7 @@ FORMATS = {
     "gemini-weighted": GraphFormat("gemini", (".wbin",), options=("num_vertices", "renumber")),
     "gapbs": GraphFormat("gapbs", (".sg", ".wsg")),
     "parquet": GraphFormat(
-        "parquet", (".parquet", ".pq"), options=("num_vertices", "renumber", "columns"), compressible=False
+        "parquet", (".parquet", ".pq"), options=("num_vertices", "renumber", "source", "target"), compressible=False
     ),
     "pregel": GraphFormat("native", (".pregel",), compressible=False),
 }
@@ -86,7 +85,8 @@ def read_graph(
     format: str | None = None,
     *,
     directed: bool | None = None,
-    columns: Sequence[str | int] | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
     weight: str | int | None = "auto",
     weight_dtype: Any = None,
     header: bool | str = "auto",
@@ -126,14 +126,15 @@ def read_graph(
     directed : bool, optional
         Whether edges are directed. Default: as stated in the file, otherwise False. False adds the reverse of each edge
         of a directed file; True keeps both directions of each edge of an undirected file.
-    columns : sequence of str or int, optional
-        The columns of source, target and, optionally, weight, by name or by position from 0; for edgelist and parquet.
-        Default: ``source`` and ``target`` (or src and dst, from and to), otherwise the first two besides
-        the weight.
+    source, target : str or int, optional
+        The columns of the ends, by name or by position from 0; for edgelist and parquet. Default: the columns
+        ``source`` and ``target``, ``src`` and ``dst``, or ``from`` and ``to``, in any case. A table of exactly two
+        columns needs no names, and in text without a header the first two of at most three columns are the ends.
+        Anything else is an error, with the call that names columns.
     weight : str, int or None, default "auto"
         The column of weights, for edgelist and parquet; None ignores the weights of any file. "auto" reads the column
-        called ``weight``, ``weights`` or ``value``; in text, otherwise, the third column, unless its header has another
-        name and the first edge has no number there.
+        called ``weight``, ``weights`` or ``value``, and the third column of text without a header. Columns with other
+        names are not read.
     weight_dtype : dtype, optional
         int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error. Default: float64 for
         text (int64 for METIS and integer matrices), otherwise as in the file.
@@ -168,7 +169,7 @@ def read_graph(
     MissingFileError, NotAFileError, UnreadableFileError
         The file cannot be opened.
     ArgumentError
-        The format does not support an option.
+        The format does not support an option, or it is not certain which columns hold the edges.
     NotEnoughMemoryError
         The graph does not fit in memory.
 
@@ -179,6 +180,10 @@ def read_graph(
     >>> _ = path.write_text("0 1\n1 2\n2 0\n")
     >>> gp.read_graph(path)
     <Graph: 3 vertices, 6 stored edges, undirected>
+    >>> paid = path.with_name("paid.csv")
+    >>> _ = paid.write_text("id,from_account,to_account,amount\\n1,ann,bob,5\\n")
+    >>> gp.read_graph(paid, source="from_account", target="to_account", weight="amount")
+    <Graph: 2 vertices, 2 stored edges, undirected, float64 weights>
     """
     from gpu_pregel.io._options import ReadOptions
 
@@ -192,7 +197,8 @@ def read_graph(
     for option, given in (
         ("num_vertices", num_vertices is not None),
         ("renumber", renumber != "auto"),
-        ("columns", columns is not None),
+        ("source", source is not None),
+        ("target", target is not None),
         ("header", header != "auto"),
     ):
         if given and option not in FORMATS[chosen].options:
@@ -210,7 +216,8 @@ def read_graph(
         self_loops=self_loops,
         threads=thread_count(threads),
         progress=progress,
-        columns=None if columns is None else _chosen_columns(columns),
+        source=_end_column("source", source),
+        target=_end_column("target", target),
         header=header,
     )
     check_source(name)
@@ -357,15 +364,12 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype[Any]:
 def _weight_column(weight: object, format: str) -> str | int | None:
     if weight is not None and (isinstance(weight, bool) or not isinstance(weight, (str, int))):
         raise ArgumentTypeError(f"weight must be the name or position of a column, 'auto' or None, not {weight!r:.80}")
-    if weight not in (None, "auto") and "columns" not in FORMATS[format].options:
+    if weight not in (None, "auto") and "source" not in FORMATS[format].options:
         raise ArgumentError(f"the format {format} has no columns to choose from: omit weight={weight!r:.80}")
     return weight
 
 
-def _chosen_columns(columns: Sequence[str | int]) -> tuple[str | int, ...]:
-    known = not isinstance(columns, str) and isinstance(columns, Sequence)
-    if not known or any(isinstance(column, bool) or not isinstance(column, (str, int)) for column in columns):
-        raise ArgumentTypeError(f"columns must be a sequence of names or positions, not {columns!r:.80}")
-    if len(columns) not in (2, 3):
-        raise ArgumentError(f"columns must name source, target and optionally weight, not {len(columns)} columns")
-    return tuple(columns)
+def _end_column(name: str, column: object) -> str | int | None:
+    if column is not None and (isinstance(column, bool) or not isinstance(column, (str, int))):
+        raise ArgumentTypeError(f"{name} must be the name or position of a column, not {column!r:.80}")
+    return column

@@ -32,7 +32,8 @@ class ReadOptions:
     self_loops: str = "keep"
     threads: int | None = None
     progress: bool = False
-    columns: tuple[str | int, ...] | None = None
+    source: str | int | None = None
+    target: str | int | None = None
     header: bool | str = "auto"
 
     @property

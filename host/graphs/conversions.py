@@ -110,18 +110,18 @@ class GraphConversions(GraphConstructors):
         edges : DataFrame
             One row per edge.
         source, target : optional
-            The names of the columns with the ids. Default: ``source`` and ``target``, ``src`` and ``dst``, ``source``
-            and ``destination`` or ``from`` and ``to`` if there are such columns, else the first two besides the weight.
+            The names of the columns with the ids. Default: ``source`` and ``target``, ``src`` and ``dst``, or ``from``
+            and ``to``, in any case; a table of exactly two columns needs no names.
         weight : str or None, default "auto"
             The column of weights; None for no weights. "auto" takes the column ``weight``, ``weights`` or ``value`` if
-            there is one.
+            there is one. Columns with other names are not read.
         **options
             Those of :meth:`from_edgelist`.
 
         Raises
         ------
         ArgumentError
-            A column does not exist; the message lists the columns.
+            A column does not exist, or it is not certain which ones hold the edges; the message lists the columns.
         GraphError
             An id is missing; the message names the column and the row.
 

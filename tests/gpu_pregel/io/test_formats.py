@@ -90,13 +90,12 @@ def test_files_that_cannot_be_opened(name: str, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "name, options, problem",
     [
-        ("a.graph", {"columns": ("a", "b")}, "the format metis does not support columns="),
+        ("a.graph", {"source": "a", "target": "b"}, "the format metis does not support source="),
         ("a.graph", {"num_vertices": 3}, "the format metis does not support num_vertices="),
         ("a.sg", {"renumber": False}, "the format gapbs does not support renumber="),
-        ("a.sg", {"columns": ("a", "b")}, "the format gapbs does not support columns="),
+        ("a.sg", {"target": "b"}, "the format gapbs does not support target="),
         ("a.parquet", {"header": True}, "the format parquet does not support header="),
         ("a.sg", {"weight": "cost"}, "the format gapbs has no columns to choose from: omit weight='cost'"),
-        ("a.parquet", {"columns": ("a",)}, "columns must name source, target and optionally weight"),
         ("a.el", {"combine": "last"}, "combine must be 'sum', 'min'"),
         ("a.el", {"self_loops": False}, "self_loops must be 'keep' or 'drop'"),
         ("a.el", {"renumber": "never"}, "renumber must be"),
