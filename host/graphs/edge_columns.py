@@ -148,7 +148,9 @@ class _Table:
 
     def _suggestion(self) -> str:
         """Return arguments that name the columns with ``from`` and ``to`` or such words in them, else the first two."""
-        names = self._names or []
+        names = [name for name in self._names or [] if str(name)]
+        if len(names) < 2:
+            return "source=..., target=..."
         words = [re.findall("[a-z]+", re.sub("([a-z])([A-Z])", r"\1 \2", str(name)).lower()) for name in names]
         for source, target in END_NAMES:
             one = [name for name, parts in zip(names, words, strict=True) if source in parts]

@@ -113,8 +113,8 @@ def test_bad_options(name: str, options: Any, problem: str, tmp_path: Path) -> N
     [
         {"weight_dtype": "int8"},
         {"weight_dtype": "number"},
-        {"columns": "ab"},
-        {"columns": (1, 2.5)},
+        {"source": 1.5, "target": 0},
+        {"target": True},
         {"weight": 1.5},
         {"directed": 1},
     ],

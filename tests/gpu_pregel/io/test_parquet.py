@@ -59,7 +59,6 @@ def test_names_as_ids(table: Any) -> None:
 
 
 REJECTED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
-    ("one column", {"src": [1]}, "has 1 columns: edges require a source and a target", {}),
     ("null id", {"src": [1, None], "dst": [1, 2]}, "column 'src' is null in row 1", {}),
     ("null weight", {"src": [1], "dst": [2], "weight": pa.array([None], pa.float64())}, "is null in row 0", {}),
     ("NaN", {"src": [1], "dst": [2], "weight": [np.nan]}, "NaN", {}),

@@ -238,7 +238,7 @@ def test_the_outcome_does_not_depend_on_the_parser(
     def outcome() -> Any:
         try:
             graph = gp.read_graph(path, directed=True, header=header, **options)
-        except FormatError as error:
+        except (ArgumentError, FormatError) as error:
             return str(error)
         src, dst, weights = graph.to_edgelist()
         return graph.to_ids(src).tolist(), graph.to_ids(dst).tolist(), None if weights is None else weights.tolist()
