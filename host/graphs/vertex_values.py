@@ -76,9 +76,7 @@ def _is_series(given: Any) -> bool:
 def _series_values(name: str, series: Any) -> Array:
     missing = series.isna().to_numpy()
     if missing.any():
-        raise ArgumentError(
-            f"{name} is missing for the vertex {series.index[int(missing.argmax())]!r}: fill or drop it"
-        )
+        raise ArgumentError(f"{name} is missing for the vertex {series.index[missing].tolist()[0]!r}: fill or drop it")
     dtype = None if isinstance(series.dtype, np.dtype) else getattr(series.dtype, "numpy_dtype", None)
     values: Array = series.to_numpy(dtype=dtype)
     return values
