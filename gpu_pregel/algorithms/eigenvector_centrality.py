@@ -55,6 +55,8 @@ def eigenvector_centrality(
 ) -> EigenvectorScores:
     """Compute the eigenvector centrality of each vertex by power iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     The scores are the eigenvector of the largest eigenvalue of the adjacency matrix, summed over in-edges; for
     out-edges pass ``graph.transpose()``. They are unique only if the graph is (strongly) connected.
 

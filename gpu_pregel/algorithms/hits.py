@@ -66,6 +66,8 @@ def hits(
 ) -> HitsScores:
     """Compute the hub score and the authority score of each vertex by power iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix

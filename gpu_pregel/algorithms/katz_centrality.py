@@ -66,6 +66,8 @@ def katz_centrality(
 ) -> KatzScores:
     """Compute the Katz centrality of each vertex, the solution of ``x = alpha * A.T @ x + beta``, by iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix

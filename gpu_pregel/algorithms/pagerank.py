@@ -95,6 +95,8 @@ def pagerank(
 ) -> PageRanks:
     """Compute the PageRank of each vertex by power iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
