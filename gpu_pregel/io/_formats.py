@@ -181,7 +181,7 @@ def read_graph(
     >>> gp.read_graph(path)
     <Graph: 3 vertices, 6 stored edges, undirected>
     >>> paid = path.with_name("paid.csv")
-    >>> _ = paid.write_text("id,from_account,to_account,amount\\n1,ann,bob,5\\n")
+    >>> _ = paid.write_text("id,from_account,to_account,amount\n1,ann,bob,5\n")
     >>> gp.read_graph(paid, source="from_account", target="to_account", weight="amount")
     <Graph: 2 vertices, 2 stored edges, undirected, float64 weights>
     """
