@@ -369,7 +369,7 @@ def _score_by_weights(
     for e in range(begin, end):
         place = find(indices, place, other_end, indices[e])
         if place < other_end and indices[place] == indices[e]:
-            one, two = weights[e] * scale, weights[place] * other_scale
+            one, two = float(weights[e]) * scale, float(weights[place]) * other_scale
             common += one * two if kind == COSINE else min(one, two)
     volume = _volume(kind, weights, begin, end, scale)
     scores[i] = ratio(kind, common, volume, _volume(kind, weights, other, other_end, other_scale))
@@ -380,6 +380,6 @@ def _volume(kind: int, weights: Array, begin: int, end: int, scale: float) -> fl
     """Return the sum of the scaled weights of a row, or of their squares."""
     total = 0.0
     for e in range(begin, end):
-        weight = weights[e] * scale
+        weight = float(weights[e]) * scale
         total += weight * weight if kind == COSINE else weight
     return total
