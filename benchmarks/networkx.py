@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _networkx_graph(graph: gp.Graph) -> nx.Graph:
     """Return an undirected NetworkX graph without loops, and with weights from 1 to 255 by a hash of the ends."""
-    result = nx.Graph(graph.to_undirected().simplify().to_networkx())
+    result = nx.Graph(graph.to_undirected().simplify(combine="min").to_networkx())
     for u, v, data in result.edges(data=True):
         data["weight"] = (min(u, v) * 2654435761 + max(u, v) * 40503) % 255 + 1
     return result

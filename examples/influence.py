@@ -12,7 +12,7 @@ import gpu_pregel as gp
 
 def scores(graph):
     """Return the degree, the PageRank and the core number of each vertex."""
-    simple = graph.to_undirected().simplify()
+    simple = graph.to_undirected().simplify(combine="min")
     return graph.in_degrees, gp.pagerank(graph).to_numpy(), gp.core_number(simple).to_numpy()
 
 

@@ -27,7 +27,7 @@ def accounts(scale, shape=(20, 30), seed=1):
     pairs = [graph.to_edgelist()[:2], *((chains[:, :-k].ravel(), chains[:, k:].ravel()) for k in (1, 2, 3))]
     source, target = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
     n = graph.num_vertices + INVESTIGATORS  # these come last
-    return gp.Graph.from_edgelist(source, target, num_vertices=n, duplicates="drop"), chains
+    return gp.Graph.from_edgelist(source, target, num_vertices=n, combine="first"), chains
 
 
 def apply(value, incoming, ctx):

@@ -24,7 +24,7 @@ def borders(image):
     first, second = (np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))
     differ = first != second
     count = int(image.max()) + 1
-    return gp.Graph.from_edgelist(first[differ], second[differ], num_vertices=count, duplicates="drop")
+    return gp.Graph.from_edgelist(first[differ], second[differ], num_vertices=count, combine="first")
 
 
 def draw(path):

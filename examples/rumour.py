@@ -84,7 +84,7 @@ def draw(path, graph, popular=100):
     """Draw how many people believe the rumour in each superstep."""
     import matplotlib.pyplot as plt
 
-    friends = graph.to_undirected().simplify()
+    friends = graph.to_undirected().simplify(combine="min")
     source = int(np.argmax(friends.out_degrees == 4))
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
     for axis, least in zip(axes, (NEVER, popular), strict=True):

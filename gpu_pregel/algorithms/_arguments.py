@@ -60,7 +60,11 @@ def vertex_numbers(graph: Graph, name: str, ids: Any) -> Array:
 def check_undirected(graph: Graph, name: str) -> None:
     """Raise ``GraphError`` if the graph is directed; ``name`` is the algorithm."""
     if graph.is_directed:
-        raise GraphError(f"{name} needs an undirected graph, and this one is directed: pass graph.to_undirected()")
+        sums = ", or graph.to_undirected(combine='sum'), which adds up their weights"
+        raise GraphError(
+            f"{name} needs an undirected graph, and this one is directed: pass graph.to_undirected(), which keeps all "
+            f"edges between two vertices{sums if graph.weights is not None else ''}"
+        )
 
 
 def check_directed(graph: Graph, name: str) -> None:

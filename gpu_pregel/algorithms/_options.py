@@ -13,7 +13,7 @@ ITERATIONS = Option("-i", "max_iterations", "integer", "maximum number of iterat
 BETWEENNESS = (
     Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
     SEED,
-    Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
+    Option("", "weighted", "flag", "take weights as lengths (default, if there are any)"),
     Option("", "normalized", "flag", "divide by the number of pairs of vertices (default)"),
 )
 
@@ -27,7 +27,7 @@ COMMUNITIES = (
 
 SIMILARITY = (
     Option("", "pairs", "pairs", "pairs of vertices (default: all adjacent ones)"),
-    Option("", "weighted", "flag", "take the weights of edges into account"),
+    Option("", "weighted", "flag", "use the weights of edges (default, if there are any)"),
 )
 
 CLOSENESS = (

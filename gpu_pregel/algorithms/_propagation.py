@@ -23,4 +23,10 @@ _PROGRAM = VertexProgram(
 
 def propagate_components(graph: Graph, device: DeviceName, threads: int | None, progress: bool) -> ProgramResult:
     """Send each vertex's smallest known label to its neighbours until none changes; a superstep per step of a path."""
-    return run(graph.to_undirected(), _PROGRAM, device=device, threads=threads, progress=progress)
+    return run(
+        graph.to_undirected(combine="min") if graph.is_directed else graph,
+        _PROGRAM,
+        device=device,
+        threads=threads,
+        progress=progress,
+    )

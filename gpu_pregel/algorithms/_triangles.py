@@ -90,7 +90,7 @@ def without_repetitions(graph: Graph) -> Graph:
     """Return the graph without self-loops and repeated edges; it is kept, unless there are none."""
 
     def derive() -> Graph | None:
-        simple = graph.simplify()
+        simple = graph.simplify(combine="min")
         return None if simple is graph else simple
 
     return graph._fact("without repetitions", derive) or graph
@@ -99,7 +99,7 @@ def without_repetitions(graph: Graph) -> Graph:
 def neighborhoods(graph: Graph) -> Graph:
     """Return the undirected graph without self-loops and repeated edges, in which rows are sets of neighbours."""
     simple = without_repetitions(graph)
-    return simple._fact("neighborhoods", simple.to_undirected) if simple.is_directed else simple
+    return simple._fact("neighborhoods", lambda: simple.to_undirected(combine="min")) if simple.is_directed else simple
 
 
 def both_directions(graph: Graph) -> tuple[Any, Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""Vectors given as arguments: one number per vertex, as an array by vertex number or as a mapping from ids."""
+"""Vectors given as arguments: one number per vertex, by vertex number, or by ids as a mapping or a Series."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from gpu_pregel.algorithms._arguments import vertex_numbers
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.vertex_values import by_vertex_number, ids_remedy
 
 Array = np.ndarray[Any, Any]
 
 
 def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
-    """Return the argument ``name`` as float64[n]; vertices that a mapping leaves out get 0.
+    """Return the argument ``name`` as float64[n]; vertices that a mapping or a Series leaves out get 0.
 
     Raises
     ------
@@ -32,6 +33,7 @@ def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
     [0.0, 2.0]
     """
     n = graph.num_vertices
+    given = by_vertex_number(graph, name, given, default=0)
     vector: Array = np.zeros(n)
     values = list(given.values()) if isinstance(given, Mapping) else given
     try:
@@ -39,7 +41,9 @@ def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
     except ValueError:
         array = np.empty(0, object)
     if array.dtype.kind not in "buif":
-        raise ArgumentTypeError(f"{name} must have a real number for each vertex, not {given!r:.80}")
+        raise ArgumentTypeError(
+            f"{name} must have a real number for each vertex, not {given!r:.80}{ids_remedy(graph, given)}"
+        )
     numbers = array.astype(np.float64)
     if isinstance(given, Mapping):
         if len(given):
@@ -47,6 +51,7 @@ def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
     elif numbers.shape != (n,):
         raise ArgumentError(
             f"{name} has shape {numbers.shape}: pass an array of {n} numbers, by vertex number, or a mapping from ids"
+            f"{ids_remedy(graph, given)}"
         )
     else:
         vector[:] = numbers

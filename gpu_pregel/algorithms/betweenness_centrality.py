@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpu_pregel.algorithms import _dependencies, _dependencies_cpu
-from gpu_pregel.algorithms._arguments import vertex_numbers, weights_required
+from gpu_pregel.algorithms._arguments import vertex_numbers
 from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.errors import ArgumentError, GraphError
 from gpu_pregel.host.arguments import check_flag, check_integer
@@ -132,12 +132,14 @@ def betweenness_centrality(
     seed: int = 0,
     normalized: bool = True,
     endpoints: bool = False,
-    weighted: bool = False,
+    weighted: bool = True,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
 ) -> BetweennessScores:
     """Compute the betweenness centrality of each vertex: the sum over pairs of the share of shortest paths through it.
+
+    Weights are used if the graph has them, unless ``weighted=False``.
 
     Repeated edges count as one, the shortest of them.
 
@@ -154,9 +156,9 @@ def betweenness_centrality(
         undirected graph.
     endpoints : bool, default False
         Count the ends of a path as on it.
-    weighted : bool, default False
-        Whether the weights of the edges are their lengths; otherwise each has length 1. An
-        edge of infinite length is on no shortest path.
+    weighted : bool, default True
+        Whether the weights of the edges, if the graph has any, are their lengths; otherwise each has length 1. An edge
+        of infinite length is on no shortest path.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -174,7 +176,7 @@ def betweenness_centrality(
     ArgumentError
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
-        ``weighted``, and the graph has no weights, or one is not above 0.
+        ``weighted``, and a weight is not above 0.
     ArgumentTypeError
         ``graph`` is not a graph, or an argument has the wrong type.
     DeviceError
@@ -225,12 +227,14 @@ def edge_betweenness_centrality(
     sources: Any = None,
     seed: int = 0,
     normalized: bool = True,
-    weighted: bool = False,
+    weighted: bool = True,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
 ) -> EdgeBetweennessScores:
     """Compute the betweenness centrality of each edge: the sum over pairs of the share of shortest paths along it.
+
+    Weights are used if the graph has them, unless ``weighted=False``.
 
     Repeated edges count as one, the shortest of them, while NetworkX divides the score between them; self-loops are
     left out.
@@ -246,9 +250,9 @@ def edge_betweenness_centrality(
     normalized : bool, default True
         Divide by the number of pairs of vertices; otherwise scores are sums over pairs, which are unordered in an
         undirected graph.
-    weighted : bool, default False
-        Whether the weights of the edges are their lengths; otherwise each has length 1. An
-        edge of infinite length is on no shortest path.
+    weighted : bool, default True
+        Whether the weights of the edges, if the graph has any, are their lengths; otherwise each has length 1. An edge
+        of infinite length is on no shortest path.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -266,7 +270,7 @@ def edge_betweenness_centrality(
     ArgumentError
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
-        ``weighted``, and the graph has no weights, or one is not above 0.
+        ``weighted``, and a weight is not above 0.
     ArgumentTypeError
         ``graph`` is not a graph, or an argument has the wrong type.
     DeviceError
@@ -313,16 +317,16 @@ def edge_betweenness_centrality(
 
 
 def _check_lengths(graph: Graph, weighted: Any, name: str) -> bool:
-    """Return ``weighted``, or raise unless all weights are above 0 then."""
-    if not check_flag("weighted", weighted):
+    """Return whether weights are used, or raise unless all of them are above 0 then."""
+    weights = graph.weights
+    if not check_flag("weighted", weighted) or weights is None:
         return False
-    weights = weights_required(graph, name)
     if not (weights > 0).all():
         e = int((~(weights > 0)).argmax())
         u = int(np.searchsorted(graph.indptr, e, "right")) - 1
         source, target = graph.to_ids(np.array([u, graph.indices[e]])).tolist()
         raise GraphError(
-            f"{name} with weighted=True needs weights above 0, and the edge from {source!r} to {target!r} has "
+            f"{name} needs weights above 0, and the edge from {source!r} to {target!r} has "
             f"{weights[e]}: change them, or pass weighted=False"
         )
     return True
@@ -360,7 +364,7 @@ def _dependencies_of(
 ) -> tuple[Graph, Array, Array, dict[str, Any], Any]:
     """Return the graph without repeated edges, the sums of the dependencies on its vertices and edges, and figures."""
     target = get_device(device, threads=threads)
-    simple = graph.simplify() if graph.has_duplicates else graph
+    simple = graph.simplify(combine="min") if graph.has_duplicates else graph
     sources = np.arange(graph.num_vertices) if chosen is None else chosen
     if target.name == "cpu":
         phases = Phases(target, shown=progress)

@@ -104,7 +104,7 @@ def bipartite(
     """
     graph = as_graph(graph)
     target = get_device(device, threads=threads)
-    plain = graph.to_undirected()
+    plain = graph.to_undirected(combine="min") if graph.is_directed else graph
     searches = Searches(plain, target, progress=progress)
     labels = searches.components()
     starts = np.flatnonzero((labels == np.arange(len(labels))) & (plain.out_degrees > 0))

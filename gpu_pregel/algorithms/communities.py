@@ -16,6 +16,7 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
+from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 
 Array = np.ndarray[Any, Any]
 
@@ -117,8 +118,8 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Undirected, with weights of at least 0, or none.
-    labels : array_like of int [n], mapping of ids to int, or Communities
-        The community of each vertex; an array is by vertex number.
+    labels : array_like of int [n], mapping of ids to int, Series, or Communities
+        The community of each vertex; an array is by vertex number, a Series of pandas by its index of ids.
     resolution : float, default 1.0
         From 0 to 1,000,000; the larger, the smaller the best communities.
 
@@ -146,7 +147,9 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     n = graph.num_vertices
     given = np.asarray(_by_number(graph, labels))
     if given.shape != (n,):
-        raise ArgumentError(f"labels have shape {given.shape}, not ({n},): give one label for each vertex")
+        raise ArgumentError(
+            f"labels have shape {given.shape}, not ({n},): give one label for each vertex, or a mapping from ids"
+        )
     if n and given.dtype.kind not in "iub":
         raise ArgumentTypeError(f"labels must be integers, not {given.dtype}: number the communities from 0")
     if graph.num_stored_edges == 0:
@@ -175,7 +178,7 @@ def _by_number(graph: Graph, labels: Any) -> Any:
     if isinstance(labels, (list, tuple)) and any(isinstance(one, (set, frozenset)) for one in labels):
         raise ArgumentTypeError("labels must be the community of each vertex, not sets of vertices: pass a dict")
     if not isinstance(labels, Mapping):
-        return labels
+        return by_vertex_number(graph, "labels", labels)
     try:
         return [labels[one] for one in graph.to_ids(np.arange(graph.num_vertices)).tolist()]
     except KeyError as error:

@@ -57,6 +57,8 @@ def eigenvector_centrality(
 ) -> EigenvectorScores:
     """Compute the eigenvector centrality of each vertex by power iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     The scores are the eigenvector of the largest eigenvalue of the adjacency matrix, summed over in-edges; for
     out-edges pass ``graph.transpose()``. They are unique only if the graph is (strongly) connected.
 
@@ -68,7 +70,7 @@ def eigenvector_centrality(
         of vertices.
     max_iterations : int, default 100
         Stop after this many iterations, even if the scores have not converged, where NetworkX raises an error.
-    initial : mapping of ids to numbers, or array_like [n] by vertex number, optional
+    initial : mapping of ids to numbers, Series by ids, or array_like [n] by vertex number, optional
         The first scores. Default: all are equal.
     weighted : bool, default True
         Multiply by the weights of the edges, if the graph has weights. NetworkX does so only if given ``weight=``.

@@ -68,6 +68,8 @@ def hits(
 ) -> HitsScores:
     """Compute the hub score and the authority score of each vertex by power iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
@@ -76,7 +78,7 @@ def hits(
         Stop when the scores change by less than this in total (L1 norm of both).
     max_iterations : int, default 100
         Stop after this many iterations, even if the scores have not converged.
-    initial : mapping of ids to numbers, or array_like [n] by vertex number, optional
+    initial : mapping of ids to numbers, Series by ids, or array_like [n] by vertex number, optional
         The first hub scores. Default: all are equal.
     weighted : bool, default True
         Multiply by the weights of the edges, if the graph has weights.

@@ -68,13 +68,15 @@ def katz_centrality(
 ) -> KatzScores:
     """Compute the Katz centrality of each vertex, the solution of ``x = alpha * A.T @ x + beta``, by iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     alpha : float, optional
         The factor of each edge. The iteration converges if it is below 1 divided by the largest eigenvalue of the
         adjacency matrix. Default: 0.9 divided by the largest in-degree (in-weight), which always is; NetworkX uses 0.1.
-    beta : float, mapping of ids to numbers, or array_like [n] by vertex number, default 1
+    beta : float, mapping of ids to numbers, Series by ids, or array_like [n] by vertex number, default 1
         What each vertex has without edges.
     tolerance : float, default 1e-6
         Stop when the scores change by less than this in total (L1 norm). NetworkX multiplies its ``tol`` by the number

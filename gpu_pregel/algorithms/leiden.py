@@ -32,6 +32,8 @@ def leiden(
 ) -> Communities:
     """Find well-connected communities of large modularity by Leiden's method.
 
+    Weights are used if the graph has them.
+
     Every community is connected, and each of its vertices joined it, alone or with others that it had been joined with
     before, at no loss of modularity.
 

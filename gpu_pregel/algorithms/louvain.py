@@ -48,6 +48,8 @@ def louvain(
 ) -> Communities:
     """Find communities of large modularity by Louvain's method.
 
+    Weights are used if the graph has them.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix

@@ -97,6 +97,8 @@ def pagerank(
 ) -> PageRanks:
     """Compute the PageRank of each vertex by power iteration.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
@@ -107,10 +109,10 @@ def pagerank(
         ``tol`` by the number of vertices. 0: run ``max_iterations`` iterations.
     max_iterations : int, default 100
         Stop after this many iterations, even if the scores have not converged, where NetworkX raises an error.
-    personalization : mapping of ids to numbers, or array_like [n] by vertex number, optional
+    personalization : mapping of ids to numbers, Series by ids, or array_like [n] by vertex number, optional
         The relative probabilities of jumping to the vertices; those left out have 0. Default: all are equal. Dangling
         vertices jump in the same way.
-    initial : mapping of ids to numbers, or array_like [n] by vertex number, optional
+    initial : mapping of ids to numbers, Series by ids, or array_like [n] by vertex number, optional
         The first scores, which are scaled to the sum 1. Default: all are equal.
     weighted : bool, default True
         Follow edges in proportion to their weights, if the graph has weights.

@@ -14,12 +14,11 @@ import numpy as np
 from gpu_pregel.algorithms._arguments import (
     check_positive,
     vertex_numbers,
-    weights_required,
 )
 from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._items import items
 from gpu_pregel.algorithms._iterations import weights_in_use
-from gpu_pregel.host.arguments import check_flag, check_integer
+from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -99,7 +98,7 @@ def random_walks(
     starts: Any,
     length: int,
     *,
-    weighted: bool = False,
+    weighted: bool = True,
     p: float = 1.0,
     q: float = 1.0,
     seed: int = 0,
@@ -109,6 +108,8 @@ def random_walks(
 ) -> Walks:
     """Walk along random out-edges.
 
+    Weights are used if the graph has them, unless ``weighted=False``.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
@@ -116,8 +117,8 @@ def random_walks(
         The first vertex of each walk; a vertex may be given several times. A set is taken by vertex number.
     length : int
         Number of steps.
-    weighted : bool, default False
-        Choose edges in proportion to their weights instead of uniformly.
+    weighted : bool, default True
+        Choose edges in proportion to their weights, if the graph has any, instead of uniformly.
     p, q : float, default 1.0
         node2vec's return and in-out parameters: from t to v, the edge back to t has its weight divided by p, and an
         edge to a vertex to which none leads from t has it divided by q.
@@ -139,7 +140,7 @@ def random_walks(
     ArgumentError
         A start is not in the graph, ``length`` is below 1, or ``p`` or ``q`` is not above 0.
     GraphError
-        ``weighted``, but the graph has no weights or a negative one, or they sum to more than 1e150.
+        ``weighted``, and a weight is negative, or they sum to more than 1e150.
     ArgumentTypeError
         ``graph`` is not a graph, or an argument has the wrong type.
     DeviceError
@@ -157,9 +158,7 @@ def random_walks(
     width = check_integer("length", length, 1, _LONGEST) + 1
     p, q = check_positive("p", p), check_positive("q", q)
     key = key_of(check_integer("seed", seed, 0))
-    if check_flag("weighted", weighted):
-        weights_required(graph, "random_walks with weighted=True")
-        weights_in_use(graph, True, "random_walks")
+    weighted = weights_in_use(graph, weighted, "random_walks")
     target = get_device(device, threads=threads)
     if target.name == "cpu" and not weighted and p == q == 1.0:
         walks, stats, trace = _on_cpu(graph, target, first, width, key, progress)

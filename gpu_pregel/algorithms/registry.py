@@ -335,7 +335,7 @@ ALGORITHMS = (
         options=(
             Option("-r", "starts", "vertices", "first vertices of the walks", required=True),
             Option("", "length", "integer", "number of steps", sample=8, required=True),
-            Option("", "weighted", "flag", "choose edges in proportion to their weights"),
+            Option("", "weighted", "flag", "choose edges by weight (default, if there are any)"),
             Option("", "p", "number", "node2vec's return parameter (default 1)"),
             Option("", "q", "number", "node2vec's in-out parameter (default 1)"),
             SEED,

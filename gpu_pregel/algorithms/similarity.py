@@ -15,13 +15,11 @@ import numpy as np
 from gpu_pregel.algorithms._arguments import (
     check_undirected,
     vertex_numbers,
-    weights_required,
 )
 from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs import csr as host_csr
@@ -99,12 +97,14 @@ def jaccard(
     graph: GraphLike,
     pairs: Any = None,
     *,
-    weighted: bool = False,
+    weighted: bool = True,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
 ) -> PairScores:
     """Compute the Jaccard coefficient of pairs of vertices: the share of their neighbours that both have.
+
+    Weights are used if the graph has them, unless ``weighted=False``.
 
     It is the number of common neighbours divided by that of vertices which are a neighbour of one or both; 0 if there
     are none. Self-loops are ignored, while NetworkX takes a vertex with one for its own neighbour; of repeated edges
@@ -116,9 +116,9 @@ def jaccard(
         Undirected.
     pairs : array_like [k, 2], or data frame of two columns, optional
         The ids of the two vertices of each pair. Default: all pairs of adjacent vertices, each once, by vertex number.
-    weighted : bool, default False
-        Divide the sum of the smaller of the two weights of each common neighbour by the sum of the larger ones over all
-        neighbours, taking 0 for a missing edge.
+    weighted : bool, default True
+        If the graph has weights, divide the sum of the smaller of the two weights of each common neighbour by the sum
+        of the larger ones over all neighbours, taking 0 for a missing edge.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -135,8 +135,7 @@ def jaccard(
     ArgumentError, ArgumentTypeError
         ``pairs`` are not pairs of ids of vertices.
     GraphError
-        The graph is directed; with ``weighted``, it has no weights, or negative ones, or they sum to more
-        than 1e150.
+        The graph is directed; with ``weighted``, it has negative weights, or they sum to more than 1e150.
     DeviceError
         The device is unknown or cannot be used.
 
@@ -155,14 +154,16 @@ def overlap(
     graph: GraphLike,
     pairs: Any = None,
     *,
-    weighted: bool = False,
+    weighted: bool = True,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
 ) -> PairScores:
     """Compute the overlap coefficient of pairs of vertices: the share of the neighbours of one that both have.
 
-    It is the number of common neighbours divided by the smaller of the two degrees. With ``weighted``, it is the sum of
+    Weights are used if the graph has them, unless ``weighted=False``.
+
+    It is the number of common neighbours divided by the smaller of the two degrees. With weights, it is the sum of
     the smaller of the two weights of each common neighbour, divided by the smaller of the two sums of weights.
 
     Parameters
@@ -171,8 +172,8 @@ def overlap(
         Undirected.
     pairs : array_like [k, 2], or data frame of two columns, optional
         The ids of the two vertices of each pair. Default: all pairs of adjacent vertices.
-    weighted : bool, default False
-        Whether to use the weights of the edges.
+    weighted : bool, default True
+        Whether to use the weights of the edges, if the graph has any.
     device, threads, progress
         As for :func:`jaccard`.
 
@@ -201,14 +202,16 @@ def cosine(
     graph: GraphLike,
     pairs: Any = None,
     *,
-    weighted: bool = False,
+    weighted: bool = True,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
 ) -> PairScores:
     """Compute the cosine similarity of pairs of vertices: that of their rows of the adjacency matrix.
 
-    It is the number of common neighbours divided by the geometric mean of the two degrees. With ``weighted``, the
+    Weights are used if the graph has them, unless ``weighted=False``.
+
+    It is the number of common neighbours divided by the geometric mean of the two degrees. With weights, the
     elements of the matrix are the weights, otherwise 1.
 
     Parameters
@@ -217,8 +220,8 @@ def cosine(
         Undirected.
     pairs : array_like [k, 2], or data frame of two columns, optional
         The ids of the two vertices of each pair. Default: all pairs of adjacent vertices.
-    weighted : bool, default False
-        Whether to use the weights of the edges.
+    weighted : bool, default True
+        Whether to use the weights of the edges, if the graph has any.
     device, threads, progress
         As for :func:`jaccard`.
 
@@ -236,7 +239,7 @@ def cosine(
     --------
     >>> import gpu_pregel as gp
     >>> graph = gp.Graph.from_edgelist(["a", "a", "b", "b"], ["c", "d", "c", "e"], [3.0, 4.0, 5.0, 12.0])
-    >>> gp.cosine(graph, pairs=[("a", "b")], weighted=True).scores.round(4).tolist()
+    >>> gp.cosine(graph, pairs=[("a", "b")]).scores.round(4).tolist()
     [0.2308]
     """
     return _similarity("cosine", COSINE, graph, pairs, weighted, device, threads, progress)
@@ -254,9 +257,7 @@ def _similarity(
 ) -> PairScores:
     graph = as_graph(graph)
     check_undirected(graph, name)
-    if check_flag("weighted", weighted):
-        weights_required(graph, name)
-        weights_in_use(graph, True, name)
+    weighted = weights_in_use(graph, weighted, name)
     given = None if pairs is None else _pair_numbers(graph, pairs)
     target = get_device(device, threads=threads)
     simple = without_repetitions(graph)
@@ -372,7 +373,7 @@ def _score_by_weights(
     for e in range(begin, end):
         place = find(indices, place, other_end, indices[e])
         if place < other_end and indices[place] == indices[e]:
-            one, two = weights[e] * scale, weights[place] * other_scale
+            one, two = float(weights[e]) * scale, float(weights[place]) * other_scale
             common += one * two if kind == COSINE else min(one, two)
     volume = _volume(kind, weights, begin, end, scale)
     scores[i] = ratio(kind, common, volume, _volume(kind, weights, other, other_end, other_scale))
@@ -383,6 +384,6 @@ def _volume(kind: int, weights: Array, begin: int, end: int, scale: float) -> fl
     """Return the sum of the scaled weights of a row, or of their squares."""
     total = 0.0
     for e in range(begin, end):
-        weight = weights[e] * scale
+        weight = float(weights[e]) * scale
         total += weight * weight if kind == COSINE else weight
     return total

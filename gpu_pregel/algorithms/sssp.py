@@ -61,7 +61,8 @@ class Distances(PathResult):
     distances : float32, float64 or int64 [n]
         The sum of the weights on a shortest path from the nearest source, in device memory. Sums of float weights have
         their dtype, and infinity for vertices that cannot be reached. Those of integers, and numbers of edges if the
-        graph has no weights, are exact int64, and 2**63 - 1, the largest one, for vertices that cannot be reached.
+        graph has no weights, are exact int64, and 2**63 - 1, the largest one, for vertices that cannot be reached; in
+        tables, files and ``to_dict`` these have no value (null, None).
     """
 
     delta: float
@@ -96,6 +97,13 @@ class Distances(PathResult):
     @property
     def _predecessors(self) -> Array:
         return self.predecessors
+
+    def _to_ids(self, values: Array) -> Array:
+        """Return distances, of which integers are masked where there is no path."""
+        if values.dtype.kind == "f":
+            return values
+        masked: Array = np.ma.MaskedArray(values, values == UNREACHED, fill_value=UNREACHED)
+        return masked
 
     def _columns(self) -> dict[str, Array]:
         return {**super()._columns(), "predecessor": self._predecessor_ids()}
@@ -144,7 +152,8 @@ def sssp(
     -------
     Distances
         With ``distances``, ``predecessors``, ``reached`` and ``path(target)``. Vertices that cannot be reached are at
-        infinity or, if distances are integers, 2**63 - 1. Every run, device and number of threads gives the same.
+        infinity or, if distances are integers, 2**63 - 1, and have no value in tables and ``to_dict`` then. Every run,
+        device and number of threads gives the same.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class StrongComponents(Components):
         targets = ranks[self.graph.indices]
         between = sources != targets
         built = Graph.from_edgelist(
-            sources[between], targets[between], num_vertices=self.count, directed=True, duplicates="drop"
+            sources[between], targets[between], num_vertices=self.count, directed=True, combine="first"
         )
         if self.graph.ids is None and self.count == self.graph.num_vertices:
             return built

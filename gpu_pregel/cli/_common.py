@@ -94,6 +94,11 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--header", action=argparse.BooleanOptionalAction, default=None, help="the first row names the columns, or not"
     )
+    parser.add_argument(
+        "--combine",
+        choices=("sum", "min", "max", "mean", "first", "count"),
+        help="make parallel edges one, with this of their weights (default: keep all edges)",
+    )
 
 
 def add_write_options(parser: argparse.ArgumentParser) -> None:
@@ -108,13 +113,16 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of ``read_graph`` that :func:`add_read_options` adds."""
+    source, target, *weight = options.columns or (None, None)
     return {
         "directed": options.directed,
         "num_vertices": options.num_vertices,
-        "columns": options.columns,
-        "weight": options.weight,
+        "source": source,
+        "target": target,
+        "weight": weight[0] if weight and options.weight == "auto" else options.weight,
         "weight_dtype": options.weight_dtype,
         "header": "auto" if options.header is None else options.header,
+        "combine": options.combine,
     }
 
 

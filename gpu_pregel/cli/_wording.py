@@ -9,7 +9,6 @@ from collections.abc import Container
 _FLAGS = {
     "directed=True": "--directed",
     "directed=False": "--undirected",
-    "duplicates='drop'": "--drop-duplicates",
     "self_loops='drop'": "--drop-self-loops",
     "header=True": "--header",
     "header=False": "--no-header",
@@ -17,10 +16,15 @@ _FLAGS = {
     "weight=None": "--no-weights",
     "check=True": "--check",
 }
-_CALLS = {"graph.to_undirected()": "--undirected"}
+_CALLS = {
+    "graph.to_undirected()": "--undirected",
+    "graph.to_undirected(combine='sum')": "--undirected --combine sum",
+}
 _LETTERS = {"edge_factor": "-k"}
 _ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\([^()]*\)|\w+)?")
 """An argument of a Python call."""
+_COLUMNS = re.compile(r"gp\.read_graph\('.*?', source=(.+?), target=(.+?)(?:, weight=(.+?))?\)")
+"""The call that names columns."""
 _NAME = re.compile(r"^[a-z]+(?:_[a-z]+)*(?= (?:must|is|applies) )|\b[a-z]+(?:_[a-z]+)+\b")
 """The name of an argument: first in a message, or with an underscore."""
 
@@ -58,9 +62,13 @@ def in_options(text: str, options: argparse.Namespace) -> str:
 
     def rewrite(part: str) -> str:
         for call, flag in _CALLS.items():
-            part = part.replace(call, flag) if flag in known else part
+            part = part.replace(call, flag) if flag.split()[0] in known else part
         return _NAME.sub(lambda match: option(match[0]) or match[0], _ARGUMENT.sub(rewrite_argument, part))
 
+    if "--columns" in known:
+        text = _COLUMNS.sub(
+            lambda call: "--columns " + ",".join(one.strip("'\"") for one in call.groups() if one), text
+        )
     # Names of files are not rewritten.
     separator = "|".join(map(re.escape, sorted(given, key=len, reverse=True)))
     parts = re.split(f"({separator})", text) if separator else [text]

@@ -21,9 +21,6 @@ def add_parser(commands: Any) -> None:
     _common.add_read_options(parser)
     _common.add_run_options(parser)
     _common.add_write_options(parser)
-    parser.add_argument(
-        "--drop-duplicates", action="store_true", help="of several equal edges, keep the one with the smallest weight"
-    )
     parser.add_argument("--drop-self-loops", action="store_true", help="drop edges from a vertex to itself")
     parser.set_defaults(run=run)
 
@@ -39,7 +36,6 @@ def run(options: argparse.Namespace) -> None:
             options.f,
             options.format,
             **_common.reading_options(options),
-            duplicates="drop" if options.drop_duplicates else "keep",
             self_loops="drop" if options.drop_self_loops else "keep",
             threads=options.threads,
             progress=_common.show_progress(),

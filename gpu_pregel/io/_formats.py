@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
 from gpu_pregel.host.arguments import check_choice, check_flag
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.combine import check_combine
 from gpu_pregel.host.graphs.csr import WEIGHT_DTYPES
 from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 from gpu_pregel.host.graphs.numbering import check_renumber
@@ -41,7 +41,7 @@ FORMATS = {
     "edgelist": GraphFormat(
         "edgelist",
         (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
-        options=("num_vertices", "renumber", "columns", "header"),
+        options=("num_vertices", "renumber", "source", "target", "header"),
     ),
     "matrix-market": GraphFormat("matrix_market", (".mtx",)),
     "metis": GraphFormat("metis", (".graph",), undirected=True),
@@ -50,7 +50,7 @@ FORMATS = {
     "gemini-weighted": GraphFormat("gemini", (".wbin",), options=("num_vertices", "renumber")),
     "gapbs": GraphFormat("gapbs", (".sg", ".wsg")),
     "parquet": GraphFormat(
-        "parquet", (".parquet", ".pq"), options=("num_vertices", "renumber", "columns"), compressible=False
+        "parquet", (".parquet", ".pq"), options=("num_vertices", "renumber", "source", "target"), compressible=False
     ),
     "pregel": GraphFormat("native", (".pregel",), compressible=False),
 }
@@ -85,13 +85,14 @@ def read_graph(
     format: str | None = None,
     *,
     directed: bool | None = None,
-    columns: Sequence[str | int] | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
     weight: str | int | None = "auto",
     weight_dtype: Any = None,
     header: bool | str = "auto",
     num_vertices: int | None = None,
     renumber: bool | str = "auto",
-    duplicates: str = "keep",
+    combine: str | None = None,
     self_loops: str = "keep",
     threads: int | None = None,
     progress: bool = False,
@@ -125,14 +126,15 @@ def read_graph(
     directed : bool, optional
         Whether edges are directed. Default: as stated in the file, otherwise False. False adds the reverse of each edge
         of a directed file; True keeps both directions of each edge of an undirected file.
-    columns : sequence of str or int, optional
-        The columns of source, target and, optionally, weight, by name or by position from 0; for edgelist and parquet.
-        Default: ``source`` and ``target`` (or src and dst, from and to), otherwise the first two besides
-        the weight.
+    source, target : str or int, optional
+        The columns of the ends, by name or by position from 0; for edgelist and parquet. Default: the columns
+        ``source`` and ``target``, ``src`` and ``dst``, or ``from`` and ``to``, in any case. A table of exactly two
+        columns needs no names, and in text without a header the first two of at most three columns are the ends.
+        Anything else is an error, with the call that names columns.
     weight : str, int or None, default "auto"
         The column of weights, for edgelist and parquet; None ignores the weights of any file. "auto" reads the column
-        called ``weight``, ``weights`` or ``value``; in text, otherwise, the third column, unless its header has another
-        name and the first edge has no number there.
+        called ``weight``, ``weights`` or ``value``, and the third column of text without a header. Columns with other
+        names are not read.
     weight_dtype : dtype, optional
         int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error. Default: float64 for
         text (int64 for METIS and integer matrices), otherwise as in the file.
@@ -143,8 +145,10 @@ def read_graph(
         The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
     renumber : {"auto", False}
         As in :meth:`Graph.from_edgelist`; for edgelist, gemini and parquet.
-    duplicates, self_loops : {"keep", "drop"}
-        For duplicates, "drop" keeps the edge of smallest weight.
+    combine : {None, "sum", "min", "max", "mean", "first", "count"}
+        Whether and how parallel edges become one, as in :meth:`Graph.from_edgelist`. "first" is in the order of the
+        file; metis, gapbs and pregel files hold no order of edges with weights.
+    self_loops : {"keep", "drop"}
     threads : int, optional
         Number of threads. Default: the processors available to this process.
     progress : bool, default False
@@ -165,7 +169,7 @@ def read_graph(
     MissingFileError, NotAFileError, UnreadableFileError
         The file cannot be opened.
     ArgumentError
-        The format does not support an option.
+        The format does not support an option, or it is not certain which columns hold the edges.
     NotEnoughMemoryError
         The graph does not fit in memory.
 
@@ -176,6 +180,10 @@ def read_graph(
     >>> _ = path.write_text("0 1\n1 2\n2 0\n")
     >>> gp.read_graph(path)
     <Graph: 3 vertices, 6 stored edges, undirected>
+    >>> paid = path.with_name("paid.csv")
+    >>> _ = paid.write_text("id,from_account,to_account,amount\n1,ann,bob,5\n")
+    >>> gp.read_graph(paid, source="from_account", target="to_account", weight="amount")
+    <Graph: 2 vertices, 2 stored edges, undirected, float64 weights>
     """
     from gpu_pregel.io._options import ReadOptions
 
@@ -183,13 +191,14 @@ def read_graph(
     chosen = _format_to_read(name, format)
     if directed is not None:
         check_flag("directed", directed)
-    check_choice("duplicates", duplicates, ("keep", "drop"))
+    check_combine(combine)
     check_choice("self_loops", self_loops, ("keep", "drop"))
     check_renumber(renumber)
     for option, given in (
         ("num_vertices", num_vertices is not None),
         ("renumber", renumber != "auto"),
-        ("columns", columns is not None),
+        ("source", source is not None),
+        ("target", target is not None),
         ("header", header != "auto"),
     ):
         if given and option not in FORMATS[chosen].options:
@@ -203,11 +212,12 @@ def read_graph(
         weight_dtype=None if weight_dtype is None else _weight_dtype(weight_dtype),
         num_vertices=None if num_vertices is None else check_num_vertices(num_vertices),
         renumber=renumber,
-        duplicates=duplicates,
+        combine=combine,
         self_loops=self_loops,
         threads=thread_count(threads),
         progress=progress,
-        columns=None if columns is None else _chosen_columns(columns),
+        source=_end_column("source", source),
+        target=_end_column("target", target),
         header=header,
     )
     check_source(name)
@@ -354,15 +364,12 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype[Any]:
 def _weight_column(weight: object, format: str) -> str | int | None:
     if weight is not None and (isinstance(weight, bool) or not isinstance(weight, (str, int))):
         raise ArgumentTypeError(f"weight must be the name or position of a column, 'auto' or None, not {weight!r:.80}")
-    if weight not in (None, "auto") and "columns" not in FORMATS[format].options:
+    if weight not in (None, "auto") and "source" not in FORMATS[format].options:
         raise ArgumentError(f"the format {format} has no columns to choose from: omit weight={weight!r:.80}")
     return weight
 
 
-def _chosen_columns(columns: Sequence[str | int]) -> tuple[str | int, ...]:
-    known = not isinstance(columns, str) and isinstance(columns, Sequence)
-    if not known or any(isinstance(column, bool) or not isinstance(column, (str, int)) for column in columns):
-        raise ArgumentTypeError(f"columns must be a sequence of names or positions, not {columns!r:.80}")
-    if len(columns) not in (2, 3):
-        raise ArgumentError(f"columns must name source, target and optionally weight, not {len(columns)} columns")
-    return tuple(columns)
+def _end_column(name: str, column: object) -> str | int | None:
+    if column is not None and (isinstance(column, bool) or not isinstance(column, (str, int))):
+        raise ArgumentTypeError(f"{name} must be the name or position of a column, not {column!r:.80}")
+    return column

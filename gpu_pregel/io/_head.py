@@ -63,10 +63,7 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
         if width == 2:
             raise FormatError(path, "2 columns, but .wel files have a weight in a third column", number)
         _parse_row(path, rows[0], Layout(columns=2, reason=""), names=True)
-    first = shown[0] if shown else None
-    chosen = choose_columns(
-        path, options, names, first if first or names else [""] * width, header.line if names else number or None
-    )
+    chosen = choose_columns(path, options, names, width, header.line if names else number or None)
     weight = None if chosen.weight is None else options.weight_dtype or np.dtype(np.float64)
     layout = Layout(
         columns=width,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_pregel.errors import FormatError
 from gpu_pregel.host.graphs.csr import CSR
-from gpu_pregel.host.graphs.interchange import END_COLUMNS
+from gpu_pregel.host.graphs.edge_columns import END_NAMES
 from gpu_pregel.io._columns import is_number
 from gpu_pregel.io._files import suffixes
 
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 DIRECTED = "save as .mtx, .parquet or .pregel, or build the graph with directed=False"
 _NUMBERED = ("matrix-market", "metis", "gemini", "gemini-weighted", "gapbs")
 """Formats that hold vertex numbers, but no ids."""
-_USUAL_NAMES = frozenset(name for pair in END_COLUMNS for name in pair)
+_USUAL_NAMES = frozenset(name for pair in END_NAMES for name in pair)
 _INT64 = np.iinfo(np.int64)
 _PARQUET_KINDS = (bytes, float, bool, np.datetime64, Decimal)
 """Types of ids, other than integers and strings, that are the same when they are read back from Parquet."""

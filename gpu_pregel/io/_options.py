@@ -10,6 +10,7 @@ import numpy as np
 from gpu_pregel.errors import FormatError
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
+from gpu_pregel.host.graphs.combine import check_order_known
 from gpu_pregel.host.graphs.edge_arrays import as_weights
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import name_file_in_errors
@@ -27,11 +28,12 @@ class ReadOptions:
     weight_dtype: np.dtype[Any] | None = None
     num_vertices: int | None = None
     renumber: bool | str = "auto"
-    duplicates: str = "keep"
+    combine: str | None = None
     self_loops: str = "keep"
     threads: int | None = None
     progress: bool = False
-    columns: tuple[str | int, ...] | None = None
+    source: str | int | None = None
+    target: str | int | None = None
     header: bool | str = "auto"
 
     @property
@@ -104,7 +106,7 @@ def graph_from_edges(
             vertices=vertices,
             directed=directed,
             renumber=options.renumber,
-            duplicates=options.duplicates,
+            combine=options.combine,
             self_loops=options.self_loops,
             threads=options.threads,
             progress=options.progress,
@@ -133,15 +135,17 @@ def graph_from_rows(
         graph = Graph.from_csr(
             indptr, indices, weights, directed=directed or wanted, ids=ids, copy=False, threads=options.threads
         )
-        drop_duplicates, drop_self_loops = options.duplicates == "drop", options.self_loops == "drop"
-        if graph.is_directed == wanted and not (drop_duplicates or drop_self_loops):
+        drop_self_loops = options.self_loops == "drop"
+        if graph.is_directed == wanted and options.combine is None and not drop_self_loops:
             return graph
+        check_order_known(options.combine, graph.weights)
         workers = thread_count(options.threads)
         csr = host_csr.build_csr(
             *(host_csr.sources(graph.to_csr(), threads=workers), graph.indices, graph.weights, graph.num_vertices),
             symmetric=directed and not wanted,
-            drop_duplicates=drop_duplicates,
+            combine=options.combine,
             drop_self_loops=drop_self_loops,
+            ids=graph.ids,
             threads=workers,
         )
     return Graph(csr, directed=wanted, ids=graph.ids)

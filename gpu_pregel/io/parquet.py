@@ -35,9 +35,7 @@ def read(path: str, options: ReadOptions) -> Graph:
     try:
         with pa.parquet.ParquetFile(path, memory_map=True) as file:
             schema = file.schema_arrow
-            if len(schema.names) < 2:
-                raise FormatError(path, f"has {len(schema.names)} columns: edges require a source and a target")
-            chosen = choose_columns(path, options, schema.names, None)
+            chosen = choose_columns(path, options, schema.names, len(schema.names))
             source, target = schema.names[chosen.source], schema.names[chosen.target]
             weight = None if chosen.weight is None else schema.names[chosen.weight]
             names = [source, target] if weight is None else [source, target, weight]

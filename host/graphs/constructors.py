@@ -7,12 +7,14 @@ from typing import Any, Self
 from gpu_pregel.host.arguments import check_choice, check_flag
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
+from gpu_pregel.host.graphs.combine import check_combine
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.csr_graph import CSRGraph
 from gpu_pregel.host.graphs.device_csr import build_on_device
 from gpu_pregel.host.graphs.edge_arrays import as_integers, as_weights, private
 from gpu_pregel.host.graphs.id_columns import check_ids
 from gpu_pregel.host.graphs.numbering import number_vertices, remove_unused
+from gpu_pregel.host.graphs.transforms import combine_parallel
 from gpu_pregel.host.superstep.progress import ProgressBar
 
 
@@ -30,7 +32,7 @@ class GraphConstructors(CSRGraph):
         vertices: Any = None,
         directed: bool = False,
         renumber: bool | str = "auto",
-        duplicates: str = "keep",
+        combine: str | None = None,
         self_loops: str = "keep",
         threads: int | None = None,
         progress: bool = False,
@@ -57,8 +59,14 @@ class GraphConstructors(CSRGraph):
         renumber : {"auto", False}
             False takes the ids, which must be integers from 0, as vertex numbers: all numbers up to the largest id are
             vertices.
-        duplicates, self_loops : {"keep", "drop"}
-            For duplicates, "drop" keeps the edge of smallest weight. The vertex of a dropped self-loop remains.
+        combine : {None, "sum", "min", "max", "mean", "first", "count"}
+            None keeps every edge. Otherwise parallel edges become one, with the sum, the smallest, the largest, the
+            mean or the first of their weights, in the order of the list, or with their number. In an undirected graph
+            edges in opposite directions are parallel. Sums of integers and "count" are int64 (sums of uint64 are
+            uint64), means float64; float32 remains float32. Without weights "min", "max", "mean" and "first" merge
+            edges, and "sum" is an error.
+        self_loops : {"keep", "drop"}
+            The vertex of a dropped self-loop remains.
         threads : int, optional
             Number of threads. Default: the processors available to this process.
         progress : bool, default False
@@ -67,13 +75,14 @@ class GraphConstructors(CSRGraph):
         Notes
         -----
         If all arrays are in the memory of one GPU, the edges are sorted there, and only the CSR is copied to the host.
-        Edge lists with ``vertices``, or with ids that are no vertex numbers or beyond twice the number of edges, are
-        copied to the host and built there.
+        Edge lists with ``vertices``, with ids that are no vertex numbers or beyond twice the number of edges, or whose
+        weights are combined other than by "min", are copied to the host and built there.
 
         Raises
         ------
         GraphError
-            The arrays differ in length, an id is missing or no number below ``num_vertices``, or a weight is NaN.
+            The arrays differ in length, an id is missing or no number below ``num_vertices``, a weight is NaN, or a sum
+            of weights does not fit its dtype.
         ArgumentTypeError
             An id is not hashable, or the weights have an unsupported dtype.
         NotEnoughMemoryError
@@ -87,9 +96,11 @@ class GraphConstructors(CSRGraph):
         (['ann', 'bob', 'cid'], [1, 0, 2, 1])
         >>> gp.Graph.from_edgelist([3, 6], [6, 15], vertices=[20]).ids.tolist()
         [3, 6, 15, 20]
+        >>> gp.Graph.from_edgelist([0, 1, 1], [1, 0, 2], [5, 3, 4], combine="sum").to_pandas().values.tolist()
+        [[0, 1, 8], [1, 2, 4]]
         """
         directed = check_flag("directed", directed)
-        check_choice("duplicates", duplicates, ("keep", "drop"))
+        check_combine(combine)
         check_choice("self_loops", self_loops, ("keep", "drop"))
         workers = thread_count(threads)
         if vertices is None:
@@ -98,7 +109,7 @@ class GraphConstructors(CSRGraph):
                 num_vertices=num_vertices,
                 renumber=renumber,
                 symmetric=not directed,
-                drop_duplicates=duplicates == "drop",
+                combine=combine,
                 drop_self_loops=self_loops == "drop",
                 threads=workers,
             )
@@ -114,8 +125,9 @@ class GraphConstructors(CSRGraph):
             csr = host_csr.build_csr(
                 *(numbering.src, numbering.dst, weights, numbering.n),
                 symmetric=not directed,
-                drop_duplicates=duplicates == "drop",
+                combine=combine,
                 drop_self_loops=self_loops == "drop",
+                ids=numbering.ids,
                 threads=workers,
                 tick=bar.tick,
             )
@@ -132,6 +144,7 @@ class GraphConstructors(CSRGraph):
         *,
         directed: bool = False,
         ids: Any = None,
+        combine: str | None = None,
         copy: bool = True,
         threads: int | None = None,
     ) -> Self:
@@ -146,6 +159,8 @@ class GraphConstructors(CSRGraph):
             If False, the arrays must hold each edge in both directions with the same weight.
         ids : array_like[n], optional
             The user's id of each vertex; ids must be distinct.
+        combine : {None, "sum", "min", "max", "mean", "first", "count"}
+            As in :meth:`from_edgelist`; "first" only without weights, as rows get sorted by weight.
         copy : bool, default True
             False uses contiguous arrays of the right dtypes (int64, uint32) themselves if the rows are sorted; they
             must not be modified afterwards. Arrays that cannot be written, such as those of another graph or of a file
@@ -161,8 +176,8 @@ class GraphConstructors(CSRGraph):
         Raises
         ------
         GraphError
-            ``indptr`` decreases, a neighbour is not below n, the lengths differ, a weight is NaN, an id is repeated, or
-            an undirected graph is not symmetric.
+            ``indptr`` decreases, a neighbour is not below n, the lengths differ, a weight is NaN, an id is repeated,
+            an undirected graph is not symmetric, or a sum of weights does not fit its dtype.
 
         Examples
         --------
@@ -173,6 +188,7 @@ class GraphConstructors(CSRGraph):
         workers = thread_count(threads)
         shared = not check_flag("copy", copy)
         directed = check_flag("directed", directed)
+        check_combine(combine)
         begins = private(as_integers("indptr", indptr, host_csr.INDPTR_DTYPE), indptr, shared)
         neighbors = private(as_integers("indices", indices, host_csr.INDEX_DTYPE), indices, shared)
         numbers = None if weights is None else private(as_weights(weights, len(neighbors)), weights, shared)
@@ -180,9 +196,17 @@ class GraphConstructors(CSRGraph):
         n = len(csr.indptr) - 1
         checked = None if ids is None else check_ids(ids, n)
         names = None if checked is None else private(checked, ids, shared)
-        if not host_csr.check_csr(csr, symmetric=not directed, threads=workers):
+        is_sorted = host_csr.check_csr(csr, symmetric=not directed and combine is None, threads=workers)
+        if not is_sorted:
             src = host_csr.sources(csr, threads=workers)
             csr = host_csr.build_csr(src, csr.indices, csr.weights, n, symmetric=False, threads=workers)
+        if combine is not None:
+            sorted_csr = csr
+            csr = combine_parallel(csr, combine, keep_loops=True, ids=names, threads=workers)
+            if not directed:
+                host_csr.check_csr(csr, symmetric=True, threads=workers)
+            is_sorted = is_sorted and csr is sorted_csr
+        if not is_sorted:
             return cls(csr, directed=directed, ids=names)
         graph = cls(csr, directed=directed, ids=names)
         graph._keep_on_device((indptr, indices, weights), shared=shared)

@@ -29,7 +29,13 @@ class GraphConversions(GraphConstructors):
 
     @classmethod
     def from_scipy(
-        cls, matrix: scipy.sparse.sparray, *, directed: bool | None = None, weighted: bool = True, ids: Any = None
+        cls,
+        matrix: scipy.sparse.sparray,
+        *,
+        directed: bool | None = None,
+        weighted: bool = True,
+        ids: Any = None,
+        combine: str | None = None,
     ) -> Self:
         """Make a graph from a square SciPy sparse matrix: each stored entry (u, v), repeated or not, is an edge u to v.
 
@@ -43,6 +49,9 @@ class GraphConversions(GraphConstructors):
             False ignores the values of the entries. A boolean matrix has an edge for each True, and no weights.
         ids : array_like[n], optional
             The id of each vertex. Default: the number of its row.
+        combine : {None, "sum", "min", "max", "mean", "first", "count"}
+            Whether and how repeated entries become one edge, as in :meth:`from_csr`; before the matrix is examined for
+            symmetry.
 
         Raises
         ------
@@ -60,17 +69,18 @@ class GraphConversions(GraphConstructors):
         if directed is not None:
             check_flag("directed", directed)
         arrays = interchange.from_scipy(matrix, weighted=weighted)
-        built = cls.from_csr(*arrays, directed=directed is not False, ids=ids)
+        built = cls.from_csr(*arrays, directed=directed is not False, ids=ids, combine=combine)
         if directed is None and host_csr.is_symmetric(built.to_csr(), threads=thread_count(None)):
             return cls(built.to_csr(), directed=False, ids=built.ids)
         return built
 
     @classmethod
-    def from_networkx(cls, graph: networkx.Graph, *, weight: str | None = "weight") -> Self:
+    def from_networkx(cls, graph: networkx.Graph, *, weight: str | None = "weight", combine: str | None = None) -> Self:
         """Make a graph from a NetworkX graph, keeping its direction; its nodes, in order, become the ids.
 
         ``weight`` names the edge attribute to read, and None ignores weights. Either every edge must have the attribute
-        or none; a graph whose edges have no attribute ``weight`` has no weights.
+        or none; a graph whose edges have no attribute ``weight`` has no weights. ``combine`` is that of
+        :meth:`from_edgelist`, for the parallel edges of multigraphs.
 
         Raises
         ------
@@ -86,7 +96,7 @@ class GraphConversions(GraphConstructors):
         ['ann', 'bob', 'cid']
         """
         src, dst, weights, n, ids = interchange.from_networkx(graph, weight=weight)
-        stored = cls.from_edgelist(src, dst, weights, num_vertices=n, directed=True)
+        stored = cls.from_edgelist(src, dst, weights, num_vertices=n, directed=True, combine=combine)
         return cls(stored.to_csr(), directed=graph.is_directed(), ids=ids)
 
     @classmethod
@@ -100,18 +110,18 @@ class GraphConversions(GraphConstructors):
         edges : DataFrame
             One row per edge.
         source, target : optional
-            The names of the columns with the ids. Default: ``source`` and ``target``, ``src`` and ``dst``, ``source``
-            and ``destination`` or ``from`` and ``to`` if there are such columns, else the first two besides the weight.
+            The names of the columns with the ids. Default: ``source`` and ``target``, ``src`` and ``dst``, or ``from``
+            and ``to``, in any case; a table of exactly two columns needs no names.
         weight : str or None, default "auto"
             The column of weights; None for no weights. "auto" takes the column ``weight``, ``weights`` or ``value`` if
-            there is one.
+            there is one. Columns with other names are not read.
         **options
             Those of :meth:`from_edgelist`.
 
         Raises
         ------
         ArgumentError
-            A column does not exist; the message lists the columns.
+            A column does not exist, or it is not certain which ones hold the edges; the message lists the columns.
         GraphError
             An id is missing; the message names the column and the row.
 
@@ -141,9 +151,12 @@ class GraphConversions(GraphConstructors):
         return cls.from_edgelist(*interchange.from_arrow(edges, source, target, weight), **options)
 
     @classmethod
-    def from_dlpack(cls, indptr: Any, indices: Any, weights: Any = None, *, directed: bool = False) -> Self:
+    def from_dlpack(
+        cls, indptr: Any, indices: Any, weights: Any = None, *, directed: bool = False, combine: str | None = None
+    ) -> Self:
         """Make a graph from CSR arrays that support DLPack, such as PyTorch's on CPU or GPU; see :meth:`from_csr`."""
-        return cls.from_csr(*interchange.from_dlpack(indptr, indices, weights), directed=directed)
+        arrays = interchange.from_dlpack(indptr, indices, weights)
+        return cls.from_csr(*arrays, directed=directed, combine=combine)
 
     def to_csr(self) -> CSR:
         """Return ``(indptr, indices, weights)``, read-only and shared with the graph."""

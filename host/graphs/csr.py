@@ -9,7 +9,8 @@ import numpy as np
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.threads import Tick, parallel
-from gpu_pregel.kernels.graphs import csr_cpu
+from gpu_pregel.host.graphs.combine import Combination, prepare
+from gpu_pregel.kernels.graphs import combine_cpu, csr_cpu
 
 Array = np.ndarray[Any, Any]
 
@@ -71,8 +72,9 @@ def build_csr(
     n: int,
     *,
     symmetric: bool,
-    drop_duplicates: bool = False,
+    combine: str | None = None,
     drop_self_loops: bool = False,
+    ids: Array | None = None,
     threads: int,
     tick: Tick | None = None,
 ) -> CSR:
@@ -86,20 +88,28 @@ def build_csr(
         Its dtype is one of ``WEIGHT_DTYPES``.
     symmetric : bool
         Store each edge in both directions, and a self-loop once.
-    drop_duplicates, drop_self_loops : bool
-        Of several edges with the same source and destination keep the one with the smallest weight; keep no self-loops.
+    combine : str, optional
+        How to combine the weights of edges with the same source and destination, in the order of the list, into one
+        edge; see ``Graph.from_edgelist``. Default: all edges are kept.
+    drop_self_loops : bool
+        Keep no self-loops.
+    ids : [n], optional
+        The users' ids of the vertices, for errors.
     """
     stored = len(src) * (2 if symmetric else 1)
+    combination = prepare(combine, weight, len(src))
+    weight = combination.weights
     weight_bytes = 0 if weight is None else weight.dtype.itemsize
     require_memory(building_memory(n, stored, weight_bytes), f"building a graph of {n:,} vertices, {stored:,} edges")
     if n == 0 or len(src) == 0:
-        empty = None if weight is None else np.empty(0, weight.dtype)
+        empty = None if weight is None else np.empty(0, combination.dtype)
         return CSR(np.zeros(n + 1, INDPTR_DTYPE), np.empty(0, INDEX_DTYPE), empty)
     threads = min(threads, max(1, stored // _EDGES_PER_THREAD))
     edges = (read_only(src), read_only(dst), None if weight is None else read_only(weight))
     shift = _bucket_shift(n, stored)
     buckets = _deal_to_buckets(edges, n, shift, (symmetric, not drop_self_loops), threads, tick)
-    return _sort_buckets(buckets, n, shift, drop_duplicates, threads, _stage(tick, 2, 2))
+    csr, fault = _sort_buckets(buckets, n, shift, combination, threads, _stage(tick, 2, 2))
+    return finish_sums(csr, combination, fault, ids)
 
 
 class _Buckets(NamedTuple):
@@ -143,17 +153,20 @@ def _deal_to_buckets(
     return _Buckets(starts, local, indices, weights)
 
 
-def _sort_buckets(buckets: _Buckets, n: int, shift: int, drop_duplicates: bool, threads: int, tick: Tick | None) -> CSR:
-    """Pass 2: sort each bucket in place."""
+def _sort_buckets(
+    buckets: _Buckets, n: int, shift: int, combination: Combination, threads: int, tick: Tick | None
+) -> tuple[CSR, int]:
+    """Pass 2: sort each bucket in place; return also the key of edges whose weights do not add up, or -1."""
     starts, local, indices, weights = buckets
     indptr = np.zeros(n + 1, INDPTR_DTYPE)
-    kept = np.empty(len(starts) - 1, np.int64)
+    kept, faults = np.empty((2, len(starts) - 1), np.int64)
     largest = int(np.diff(starts).max())
+    options = (starts, shift, _id_bits(n), combination.code, combination.limits, largest)
     parallel(
         csr_cpu.sort_buckets,
         len(kept),
         1,
-        *(starts, shift, _id_bits(n), drop_duplicates, largest, local, indices, weights, indptr[1:], kept),
+        *(*options, local, indices, weights, indptr[1:], kept, faults),
         threads=threads,
         tick=tick,
     )
@@ -162,7 +175,65 @@ def _sort_buckets(buckets: _Buckets, n: int, shift: int, drop_duplicates: bool, 
         _close_gaps(starts, kept, indices)
         if weights is not None:
             _close_gaps(starts, kept, weights)
-    return CSR(indptr, indices, weights)
+    bucket = int((faults >= 0).argmax())
+    fault = -1 if faults[bucket] < 0 else int(faults[bucket]) + (bucket << (shift + 32))
+    return CSR(indptr, indices, weights), fault
+
+
+def combine_rows(csr: CSR, combine: str | None, *, keep_loops: bool, ids: Array | None, threads: int) -> CSR:
+    """Return the CSR with one edge for all of a row to one destination; ``ids`` and ``combine`` as in `build_csr`.
+
+    The order of weights in a row is that of the rows of graphs: they ascend.
+    """
+    indptr, indices = read_only(csr.indptr), read_only(csr.indices)
+    n = len(indptr) - 1
+    combination = prepare(combine, csr.weights, len(indices))
+    new_indptr = np.zeros(n + 1, INDPTR_DTYPE)
+    arguments = (indptr, indices, keep_loops, new_indptr[1:])
+    parallel(combine_cpu.count_targets, n, _VERTEX_CHUNK, *arguments, threads=threads)
+    np.cumsum(new_indptr, out=new_indptr)
+    weights, total = combination.weights, int(new_indptr[-1])
+    require_memory(total * (INDEX_DTYPE.itemsize + 8), f"a graph of {n:,} vertices, {total:,} edges")
+    new_indices = np.empty(total, INDEX_DTYPE)
+    new_weights = None if weights is None else np.empty(total, weights.dtype)
+    faults = np.full(max(1, -(-n // _VERTEX_CHUNK)), -1)
+    parallel(
+        combine_cpu.combine_rows,
+        n,
+        _VERTEX_CHUNK,
+        *(indptr, indices, None if weights is None else read_only(weights), combination.code, combination.limits),
+        *(keep_loops, new_indptr, new_indices, new_weights, faults),
+        threads=threads,
+    )
+    return finish_sums(CSR(new_indptr, new_indices, new_weights), combination, int(faults[(faults >= 0).argmax()]), ids)
+
+
+def finish_sums(csr: CSR, combination: Combination, fault: int, ids: Array | None) -> CSR:
+    """Return the CSR with combined weights in the dtype of the result; raise ``GraphError`` if one does not fit.
+
+    ``fault`` is the key of edges whose sum is out of range, or -1: the source above the destination.
+    """
+    weights, dtype = csr.weights, combination.dtype
+    if weights is None or dtype is None or combination.code < combine_cpu.SUM:
+        return csr
+    end = (fault >> 32, fault & 0xFFFFFFFF)
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            weights = weights.astype(dtype, copy=False)
+        wrong = np.isnan(weights)
+        if combination.weights is not None and np.isfinite(combination.weights).all():
+            wrong |= np.isinf(weights)
+        if wrong.any():
+            e = int(wrong.argmax())
+            fault, end = e, (int(np.searchsorted(csr.indptr, e, "right")) - 1, int(csr.indices[e]))
+    if fault >= 0:
+        source, target = end if ids is None else (ids[[end[0]]].tolist()[0], ids[[end[1]]].tolist()[0])
+        raise GraphError(
+            f"the weights of the parallel edges from {source!r} to {target!r} sum to no number of {dtype}: "
+            f"{'use smaller weights' if dtype.itemsize == 8 and dtype.kind == 'f' else 'pass weights of float64'}, or "
+            "another combine="
+        )
+    return CSR(csr.indptr, csr.indices, weights)
 
 
 def _stage(tick: Tick | None, before: int, share: int) -> Tick | None:

@@ -40,22 +40,22 @@ def build_on_device(
     num_vertices: int | None,
     renumber: bool | str,
     symmetric: bool,
-    drop_duplicates: bool,
+    combine: str | None,
     drop_self_loops: bool,
     threads: int,
 ) -> BuiltOnDevice | None:
     """Build the graph of ``src``, ``dst`` and ``weight`` in device memory; see ``Graph.from_edgelist`` for the rules.
 
     Return None if the host must build it: the arrays are elsewhere, have other dtypes or are invalid, the ids need a
-    table, or the device has too little memory.
+    table, weights are to be combined other than by "min", or the device has too little memory.
     """
     check_renumber(renumber)
     given = None if num_vertices is None else check_num_vertices(num_vertices)
     found = find_edge_list(*edges)
-    if found is None:
+    if found is None or combine in ("sum", "count") or (found.weight is not None and combine not in (None, "min")):
         return None
     builder = DeviceBuilder(
-        found, symmetric=symmetric, drop_duplicates=drop_duplicates, drop_self_loops=drop_self_loops
+        found, symmetric=symmetric, drop_duplicates=combine is not None, drop_self_loops=drop_self_loops
     )
     largest = builder.largest_id()
     are_numbers = given is not None or renumber is False

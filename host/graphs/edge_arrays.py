@@ -131,7 +131,21 @@ def count_self_loops(csr: CSR) -> int:
 
 def has_duplicates(csr: CSR) -> bool:
     """Return whether any row holds the same destination more than once."""
-    same = csr.indices[1:] == csr.indices[:-1]
+    return bool(_repeats(csr).any())
+
+
+def find_parallel(csr: CSR, *, loops: bool) -> tuple[int, int] | None:
+    """Return the ends of the first edge that its row holds more than once, or None; ``loops`` includes self-loops."""
+    for e in np.flatnonzero(_repeats(csr)).tolist():
+        u = int(np.searchsorted(csr.indptr, e, side="right")) - 1
+        if loops or u != csr.indices[e]:
+            return u, int(csr.indices[e])
+    return None
+
+
+def _repeats(csr: CSR) -> Array:
+    """Return whether the edge after each stored edge but the last is parallel to it, bool[m - 1]."""
+    same: Array = csr.indices[1:] == csr.indices[:-1]
     starts = csr.indptr[1:-1]
     same[starts[(starts > 0) & (starts < len(csr.indices))] - 1] = False
-    return bool(same.any())
+    return same

@@ -110,7 +110,7 @@ def _random_graph(
     return Graph.from_edgelist(
         *(src, dst),
         num_vertices=n,
-        duplicates="drop",
+        combine="first",
         self_loops="drop",
         threads=workers,
         progress=progress,

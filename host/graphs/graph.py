@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs import package, transforms
+from gpu_pregel.host.graphs.combine import check_combine, check_order_known
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
 from gpu_pregel.host.graphs.id_index import IdIndex
@@ -94,42 +95,83 @@ class Graph(GraphQueries):
         """
         return _TransposedGraph(self) if self.is_directed else self
 
-    def to_undirected(self, *, duplicates: str = "drop") -> Graph:
-        """Return the graph without directions: each edge is stored both ways. An undirected graph is returned as it is.
+    def to_undirected(self, *, combine: str | None = None) -> Graph:
+        """Return the graph without directions: each edge is stored both ways. No edge is lost unless ``combine``.
+
+        The edges u to v and v to u become two parallel edges, or one whose weight ``combine`` chooses.
 
         Parameters
         ----------
-        duplicates : {"drop", "keep"}
-            Whether the edges u to v and v to u become one edge or two parallel edges. "drop" keeps the smallest weight,
-            also of edges that were parallel before.
+        combine : {None, "sum", "min", "max", "mean", "first", "count"}
+            The weight of the edge that replaces all edges between two vertices, as in :meth:`from_edgelist`. "first" is
+            only for graphs without weights: rows are sorted by weight. With None, an undirected graph is returned as it
+            is.
+
+        Raises
+        ------
+        ArgumentError
+            ``combine`` is unknown, "first" for a graph with weights, or "sum" for one without.
+        GraphError
+            A sum of weights does not fit its dtype.
 
         Examples
         --------
         >>> import gpu_pregel as gp
         >>> graph = gp.Graph.from_edgelist([0, 1, 1], [1, 0, 2], [5, 3, 4], directed=True)
         >>> graph.to_undirected().to_pandas().values.tolist()
-        [[0, 1, 3], [1, 2, 4]]
+        [[0, 1, 3], [0, 1, 5], [1, 2, 4]]
+        >>> graph.to_undirected(combine="sum").to_pandas().values.tolist()
+        [[0, 1, 8], [1, 2, 4]]
         """
-        check_choice("duplicates", duplicates, ("drop", "keep"))
+        check_combine(combine)
         if not self.is_directed:
-            return self
-        drop = duplicates == "drop"
-        csr = transforms.symmetrise(self.to_csr(), drop_duplicates=drop, threads=thread_count(None))
+            return self if combine is None else self._combined(combine, keep_loops=True)
+        check_order_known(combine, self.weights)
+        threads, csr = thread_count(None), self.to_csr()
+        csr = host_csr.build_csr(
+            *(host_csr.sources(csr, threads=threads), csr.indices, csr.weights, self.num_vertices),
+            symmetric=True,
+            combine=combine,
+            ids=self.ids,
+            threads=threads,
+        )
         return Graph(csr, directed=False, ids=self.ids)
 
-    def simplify(self) -> Graph:
-        """Return the graph without self-loops and repeated edges; of repeated edges the smallest weight remains.
+    def simplify(self, *, combine: str | None = None) -> Graph:
+        """Return the graph without self-loops and parallel edges; of a graph with weights, ``combine`` chooses them.
+
+        Parameters
+        ----------
+        combine : {None, "sum", "min", "max", "mean", "count"}
+            The weight of the edge that replaces parallel ones, as in :meth:`from_edgelist`. A graph without weights
+            needs none; with "count", its edges get the numbers of parallel edges as weights.
+
+        Raises
+        ------
+        GraphError
+            Edges with weights are parallel, and ``combine`` is None; the message names the first of them. Or a sum of
+            weights does not fit its dtype.
+        ArgumentError
+            ``combine`` is unknown, "first" for a graph with weights, or "sum" for one without.
 
         Examples
         --------
         >>> import gpu_pregel as gp
         >>> gp.Graph.from_edgelist([0, 1, 1], [1, 0, 1]).simplify()
         <Graph: 2 vertices, 2 stored edges, undirected>
+        >>> paid = gp.Graph.from_edgelist(["ann", "ann"], ["bob", "bob"], [5, 3], directed=True)
+        >>> paid.simplify(combine="sum").weights.tolist()
+        [8]
         """
-        csr = transforms.simplify(self.to_csr())
-        return (
-            self if len(csr.indices) == self.num_stored_edges else Graph(csr, directed=self.is_directed, ids=self.ids)
+        return self._combined(check_combine(combine), keep_loops=False)
+
+    def _combined(self, combine: str | None, *, keep_loops: bool) -> Graph:
+        """Return the graph with parallel edges combined, itself if it has none."""
+        csr = self.to_csr()
+        combined = transforms.combine_parallel(
+            csr, combine, keep_loops=keep_loops, ids=self.ids, threads=thread_count(None)
         )
+        return self if combined is csr else Graph(combined, directed=self.is_directed, ids=self.ids)
 
     def largest_component(self, *, device: DeviceName = "auto", threads: int | None = None) -> Graph:
         """Return the subgraph of the largest connected component; of the largest weak component if directed.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.edge_columns import Choice, find_columns
 from gpu_pregel.host.graphs.networkx_adjacency import (
     attribute_values,
     read_adjacency,
@@ -26,22 +27,6 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 Array = np.ndarray[Any, Any]
-
-END_COLUMNS = (
-    ("source", "target"),
-    ("src", "dst"),
-    ("source", "destination"),
-    ("from", "to"),
-    ("source", "dest"),
-    ("src", "dest"),
-    ("fromnodeid", "tonodeid"),
-    ("start", "end"),
-    ("tail", "head"),
-    ("u", "v"),
-)
-"""Common names of the columns of sources and targets, in the order in which they are tried, without regard to case."""
-WEIGHT_COLUMNS = ("weight", "weights", "value")
-"""Common names of the column of weights, in the same way."""
 
 
 class NetworkXGraph(Protocol):
@@ -194,12 +179,14 @@ def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) 
     pandas = require("pandas", "Graph.from_pandas")
     if not isinstance(edges, pandas.DataFrame):
         raise ArgumentTypeError(f"edges must be a pandas DataFrame, not {type(edges).__name__}")
-    columns = choose_columns(list(edges.columns), source, target, weight)
-    for name in columns:
-        missing = edges[name].isna()
+    call = "gp.Graph.from_pandas(edges, "
+    chosen = find_columns(list(edges.columns), None, Choice(source, target, weight), call)
+    columns = {edges.columns[position]: edges.iloc[:, position] for position in chosen if position is not None}
+    for name, column in columns.items():
+        missing = column.isna()
         if missing.any():
             raise _null(name, int(missing.to_numpy().argmax()))
-    return _edge_arrays(columns, [_pandas_column(edges[name]) for name in columns])
+    return _edge_arrays(list(columns), [_pandas_column(column) for column in columns.values()])
 
 
 def _pandas_column(column: pandas.Series) -> Any:
@@ -217,11 +204,13 @@ def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> t
     if not hasattr(edges, "__arrow_c_stream__"):
         raise ArgumentTypeError(f"edges must be an Arrow table, not {type(edges).__name__}")
     table = edges if isinstance(edges, pa.Table) else pa.table(edges)
-    columns = choose_columns(table.column_names, source, target, weight)
-    for name in columns:
-        if table[name].null_count:
-            raise _null(name, int(np.asarray(table[name].is_null()).argmax()))
-    return _edge_arrays(columns, [table[name] for name in columns])
+    call = "gp.Graph.from_arrow(edges, "
+    chosen = find_columns(table.column_names, None, Choice(source, target, weight), call)
+    columns = {table.column_names[position]: table[position] for position in chosen if position is not None}
+    for name, column in columns.items():
+        if column.null_count:
+            raise _null(name, int(np.asarray(column.is_null()).argmax()))
+    return _edge_arrays(list(columns), list(columns.values()))
 
 
 def _edge_arrays(columns: list[Any], arrays: list[Any]) -> tuple[Any, Any, Array | None]:
@@ -238,56 +227,6 @@ def _edge_arrays(columns: list[Any], arrays: list[Any]) -> tuple[Any, Any, Array
 
 def _null(name: Any, row: int) -> GraphError:
     return GraphError(f"column {name!r} is null in row {row:,}: drop the row or fill it")
-
-
-def choose_columns(names: list[Any], source: Any = None, target: Any = None, weight: Any = "auto") -> list[Any]:
-    """Return the columns of sources, destinations and, if any, weights in a table with these columns.
-
-    ``source`` and ``target``, if None, are those of :func:`default_ends`. ``weight`` is a column, None for no
-    weights, or "auto" for the column with a common name, if there is one.
-    """
-    usual = named_weight(names, tuple(names.index(end) for end in (source, target) if end in names))
-    if weight == "auto":
-        weight = None if usual is None else names[usual]
-    if source is None and target is None:
-        ignored = usual if weight is None and len(names) > 2 else None
-        ends = default_ends(names, names.index(weight) if weight in names else ignored)
-        if ends is None:
-            available = ", ".join(map(repr, names)) or "none"
-            raise ArgumentError(f"edges need a source and a target besides the weight; available columns: {available}")
-        source, target = (names[position] for position in ends)
-    chosen = {"source": source, "target": target}
-    if weight is not None:
-        chosen["weight"] = weight
-    for role, name in chosen.items():
-        if name not in names:
-            available = ", ".join(map(repr, names)) or "none"
-            raise ArgumentError(f"{role}={name!r}: no such column; available columns: {available}")
-        if names.count(name) > 1:
-            raise ArgumentError(f"{role}={name!r}: {names.count(name)} columns have this name: rename them")
-    return list(chosen.values())
-
-
-def default_ends(names: Sequence[Any], weight: int | None) -> tuple[int, int] | None:
-    """Return the positions of sources and targets: columns with common names, or the first two besides the weight."""
-    others = [position for position in range(len(names)) if position != weight]
-    return named_ends(names) or ((others[0], others[1]) if len(others) > 1 else None)
-
-
-def named_ends(names: Sequence[Any]) -> tuple[int, int] | None:
-    """Return the positions of the first pair of common names of sources and targets, or None."""
-    lower = [_normalized(name) for name in names]
-    return next(((lower.index(u), lower.index(v)) for u, v in END_COLUMNS if u in lower and v in lower), None)
-
-
-def named_weight(names: Sequence[Any], taken: Sequence[int] = ()) -> int | None:
-    """Return the position of the column with a common name of weights, unless it is taken, or None."""
-    lower = ["" if position in taken else _normalized(name) for position, name in enumerate(names)]
-    return next((lower.index(name) for name in WEIGHT_COLUMNS if name in lower), None)
-
-
-def _normalized(name: object) -> str:
-    return str(name).strip().lower()
 
 
 def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:

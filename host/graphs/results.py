@@ -92,7 +92,11 @@ class Result:
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame, by the user's ids."""
         pandas = require("pandas", f"{type(self).__name__}.to_pandas")
-        return pandas.DataFrame(self._columns())
+        columns: dict[str, Any] = dict(self._columns())
+        for name, column in columns.items():
+            if isinstance(column, np.ma.MaskedArray):
+                columns[name] = pandas.arrays.IntegerArray(column.data, np.ma.getmaskarray(column))
+        return pandas.DataFrame(columns)
 
     def to_arrow(self) -> pyarrow.Table:
         """Return an Arrow table, by the user's ids."""
@@ -135,7 +139,7 @@ class VertexResult(Result):
     value_name: ClassVar[str]
 
     def _to_ids(self, values: Array) -> Array:
-        """Return values with vertex numbers translated into the user's ids."""
+        """Return values for tables: with vertex numbers translated into ids, and masked where there is no value."""
         return values
 
     def __len__(self) -> int:
@@ -160,8 +164,9 @@ class VertexResult(Result):
         return id in self.graph
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the values by vertex number, as over the array."""
-        return iter(self._values)
+        """Iterate over the user's ids, in the order of vertex numbers, as over a mapping; see :meth:`to_dict`."""
+        ids = self.graph.ids
+        return iter(range(self.graph.num_vertices) if ids is None else ids.tolist())
 
     def _vertex_ids(self) -> Array:
         return self.graph.to_ids(np.arange(self.graph.num_vertices))

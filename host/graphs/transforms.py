@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.errors import GraphError
 from gpu_pregel.host.graphs import csr as host_csr
+from gpu_pregel.host.graphs.combine import check_order_known
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE, INDPTR_DTYPE
+from gpu_pregel.host.graphs.edge_arrays import find_parallel
 
 Array = np.ndarray[Any, Any]
 
@@ -41,37 +44,31 @@ def induce(csr: CSR, chosen: Array) -> CSR:
     return _join(degrees, parts, csr)
 
 
-def simplify(csr: CSR) -> CSR:
-    """Return the edges without self-loops and, of several to one destination, the one of smallest weight."""
-    n = len(csr.indptr) - 1
-    degrees = np.empty(n, np.int64)
-    parts = []
-    first = 0
-    while first < n:
-        limit = csr.indptr[first] + _EDGES_AT_ONCE
-        last = max(first + 1, int(np.searchsorted(csr.indptr, limit, side="right")) - 1)
-        begin, end = int(csr.indptr[first]), int(csr.indptr[last])
-        row_starts = csr.indptr[first : last + 1] - begin
-        targets = csr.indices[begin:end]
-        # Rows are sorted by destination, then weight: the first of a run of equal destinations is kept.
-        kept = np.ones(end - begin, bool)
-        kept[1:] = targets[1:] != targets[:-1]
-        kept[row_starts[:-1][row_starts[:-1] < end - begin]] = True
-        kept &= targets != np.repeat(np.arange(first, last, dtype=INDEX_DTYPE), np.diff(row_starts))
-        degrees[first:last] = _count_by_row(kept, row_starts)
-        parts.append((targets[kept], None if csr.weights is None else csr.weights[begin:end][kept]))
-        first = last
-    return _join(degrees, parts, csr)
+def combine_parallel(csr: CSR, combine: str | None, *, keep_loops: bool, ids: Array | None, threads: int) -> CSR:
+    """Return the CSR with parallel edges combined, as ``Graph.simplify`` does; the same one if it has none.
 
-
-def symmetrise(csr: CSR, *, drop_duplicates: bool, threads: int) -> CSR:
-    """Return every edge in both directions; ``drop_duplicates`` keeps one of smallest weight between two vertices."""
-    return host_csr.build_csr(
-        *(host_csr.sources(csr, threads=threads), csr.indices, csr.weights, len(csr.indptr) - 1),
-        symmetric=True,
-        drop_duplicates=drop_duplicates,
-        threads=threads,
-    )
+    Raises
+    ------
+    ArgumentError
+        ``combine`` cannot be applied to these edges.
+    GraphError
+        A sum does not fit; or ``combine`` is None, and edges with weights are parallel.
+    """
+    check_order_known(combine, csr.weights)
+    if combine is None and csr.weights is not None:
+        pair = find_parallel(csr, loops=keep_loops)
+        if pair is not None:
+            source, target = pair if ids is None else ids[list(pair)].tolist()
+            raise GraphError(
+                f"several edges from {source!r} to {target!r} have weights: pass combine='sum', 'min', 'max', 'mean' "
+                "or 'count', the weight of the edge that replaces them"
+            )
+    combined = host_csr.combine_rows(csr, combine, keep_loops=keep_loops, ids=ids, threads=threads)
+    if len(combined.indices) < len(csr.indices) or combine == "count":
+        return combined
+    if csr.weights is not None and combined.weights is not None and csr.weights.dtype != combined.weights.dtype:
+        return combined
+    return csr
 
 
 def _count_by_row(kept: Array, row_starts: Array) -> Array:

@@ -18,6 +18,7 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import pack_bits
+from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.programs.bodies import DTYPES, NUMBERS, Bodies, kind_of
 from gpu_pregel.host.programs.program import GPU_FROM
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
@@ -166,7 +167,7 @@ class Frontier:
     ) -> None:
         graph = as_graph(graph)
         check_flag("progress", progress)
-        flags = None if vertices is None else vertex_flags("vertices", vertices, graph.num_vertices)
+        flags = None if vertices is None else vertex_flags(graph, "vertices", vertices)
         device, reason = graph._choose_device("work by operators", GPU_FROM, device, threads)
         self._run = OperatorRun(graph, get_device(device, threads=threads), reason, shown=progress)
         operators = self._run.operators
@@ -194,7 +195,7 @@ class Frontier:
 
     def chosen(self, vertices: Any) -> Frontier:
         """Return the frontier of other vertices, given as in the constructor, with the same device and trace."""
-        flags = vertex_flags("vertices", vertices, self.graph.num_vertices)
+        flags = vertex_flags(self.graph, "vertices", vertices)
         return self._next(self._run.operators.chosen(flags))
 
     def full(self, value: Any, dtype: Any, size: int | None = None) -> Any:
@@ -282,14 +283,17 @@ def _filling(value: Any, dtype: Any) -> np.generic:
 def frontier_words(graph: Graph, given: Any) -> Array:
     """Return the bitmap, which the caller may change, of the vertices given as ``frontier=`` of a run."""
     if not isinstance(given, Frontier):
-        return pack_bits(vertex_flags("frontier", given, graph.num_vertices))
+        return pack_bits(vertex_flags(graph, "frontier", given))
     if given.graph is not graph:
         raise ArgumentError("frontier belongs to another graph: pass frontier.vertices(), its vertex numbers")
     return pack_bits(given.flags())
 
 
-def vertex_flags(name: str, vertices: Any, n: int) -> Array:
-    """Return bool[n] from vertex numbers, or from whether each vertex is meant."""
+def vertex_flags(graph: Graph, name: str, vertices: Any) -> Array:
+    """Return bool[n] from vertex numbers, or from whether each vertex is meant, those left out by a Series not."""
+    n = graph.num_vertices
+    if str(getattr(vertices, "dtype", "")) in ("bool", "boolean"):
+        vertices = by_vertex_number(graph, name, vertices, default=False)
     chosen = as_vector(name, vertices)
     if chosen.dtype.kind == "b":
         if len(chosen) != n:

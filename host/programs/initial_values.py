@@ -10,6 +10,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, is_data, names_of_fields
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +27,7 @@ def initial_values(graph: Graph, program: VertexProgram, given: Any) -> tuple[Ar
         The values have the wrong type; floats are not converted to integers.
     """
     if is_data(program.value):
-        return (_data(given, graph.num_vertices),)
+        return (_data(by_vertex_number(graph, "initial", given), graph.num_vertices),)
     names, dtypes = names_of_fields(program.value), as_dtypes(program.value)
     is_tuple = isinstance(program.value, (tuple, Mapping))
     if isinstance(given, Mapping):
@@ -45,7 +46,8 @@ def initial_values(graph: Graph, program: VertexProgram, given: Any) -> tuple[Ar
         raise ArgumentError(f"initial has {len(parts)} arrays, but the program's value {len(dtypes)} fields")
     labels = [f"initial[{name!r}]" for name in names or range(len(dtypes))] if is_tuple else ["initial"]
     return tuple(
-        _field(label, part, dtype, graph.num_vertices) for label, part, dtype in zip(labels, parts, dtypes, strict=True)
+        _field(label, by_vertex_number(graph, label, part), dtype, graph.num_vertices)
+        for label, part, dtype in zip(labels, parts, dtypes, strict=True)
     )
 
 
@@ -72,7 +74,10 @@ def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
         vertex = int(np.flatnonzero(given.mask)[0])
         raise ArgumentError(f"{label} is masked at vertex {vertex:,}: pass a value, as with filled()")
     if array.shape != (n,):
-        raise ArgumentError(f"{label} has shape {array.shape}, but the graph has {n:,} vertices: pass one value each")
+        raise ArgumentError(
+            f"{label} has shape {array.shape}, but the graph has {n:,} vertices: pass one value each, "
+            "by vertex number, or a Series with the ids as its index"
+        )
     if array.dtype.kind not in {"b": "b", "f": "biuf"}.get(dtype.kind, "biu"):
         raise ArgumentTypeError(f"{label} has dtype {array.dtype}, but {dtype} is declared: convert it with astype")
     if dtype.kind in "iu" and n:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.kernels.graphs.combine_cpu import KEEP, combine_run
 from gpu_pregel.kernels.library.hash_cpu import mix
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
@@ -150,16 +151,25 @@ def _sort(values: Any, begin: Any, end: Any) -> None:
 
 
 @inline
-def _load_weights(weights: Any, begin: Any, size: Any, keys: Any, order: Any, moved: Any) -> None:
-    """Copy a bucket's weights in the order of its sorted ``keys``; weights of equal keys ascend."""
+def _load_weights(
+    weights: Any, begin: Any, size: Any, keys: Any, order: Any, combine: Any, limits: Any, moved: Any
+) -> Any:
+    """Copy a bucket's weights in the order of its sorted ``keys``; those of equal keys ascend, or are combined.
+
+    Equal keys are in the order of the input. Return the first of those whose weights do not add up, or -1.
+    """
     for i in range(size):
         moved[i] = weights[begin + order[i]]
+    fault = np.int64(-1)
     run = 0
     for i in range(1, size + 1):
         if i == size or keys[i] != keys[run]:
-            if i - run > 1:
+            if i - run > 1 and combine == KEEP:
                 _sort(moved, run, i)
+            elif i - run > 1 and not combine_run(moved, run, i, combine, limits, moved, run) and fault < 0:
+                fault = np.int64(keys[run])
             run = i
+    return fault
 
 
 @inline
@@ -168,7 +178,7 @@ def _store_edges(
     moved: Any,
     begin: Any,
     size: Any,
-    drop_duplicates: Any,
+    combine: Any,
     indices: Any,
     weights: Any,
     first_vertex: Any,
@@ -177,7 +187,7 @@ def _store_edges(
     """Write a bucket's sorted edges back and count them by source; return how many were kept."""
     place = begin
     for i in range(size):
-        if drop_duplicates and i > 0 and keys[i] == keys[i - 1]:
+        if combine != KEEP and i > 0 and keys[i] == keys[i - 1]:
             continue
         indices[place] = np.uint32(keys[i])
         if weights is not None:
@@ -193,17 +203,20 @@ def sort_buckets(
     starts: Any,
     shift: Any,
     id_bits: Any,
-    drop_duplicates: Any,
+    combine: Any,
+    limits: Any,
     largest: Any,
     local: Any,
     indices: Any,
     weights: Any,
     degrees: Any,
     kept: Any,
+    faults: Any,
 ) -> None:
-    """Sort each bucket by (source, destination, weight) in place, drop duplicate edges if asked, count the degrees.
+    """Sort each bucket by (source, destination, weight) in place, combine parallel edges if asked, count the degrees.
 
-    Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain.
+    Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain. ``faults[b]`` becomes the key of parallel
+    edges whose sum is beyond ``limits``, or -1.
     """
     n = len(degrees)
     passes = (id_bits + DIGIT_BITS - 1) // DIGIT_BITS
@@ -231,12 +244,13 @@ def sort_buckets(
             if weights is not None:
                 order, spare_order = spare_order, order
         _sort_by_digit(keys, order, size, 32, shift, spare, spare_order, count)
+        faults[bucket] = -1
         if weights is not None:
-            _load_weights(weights, begin, size, spare, spare_order, moved)
+            faults[bucket] = _load_weights(weights, begin, size, spare, spare_order, combine, limits, moved)
         first_vertex = bucket << shift
         for u in range(first_vertex, min(first_vertex + (1 << shift), n)):
             degrees[u] = 0
-        kept[bucket] = _store_edges(spare, moved, begin, size, drop_duplicates, indices, weights, first_vertex, degrees)
+        kept[bucket] = _store_edges(spare, moved, begin, size, combine, indices, weights, first_vertex, degrees)
         bucket, last = claim(work)
 
 

@@ -200,7 +200,7 @@ def lower(u: Any, v: Any, weight: Any, labels: Any) -> Any:
 @CUDA_DEVICES
 def test_ligras_programs(device: str) -> None:
     """Breadth-first search, components and Bellman-Ford, as in Ligra."""
-    graph = with_hubs(directed=False, weight=np.float32, duplicates="drop")
+    graph = with_hubs(directed=False, weight=np.float32, combine="min")
     n = graph.num_vertices
     frontier = gp.Frontier(graph, [3], device=device)
     parents = frontier.upload(np.where(np.arange(n) == 3, 3, -1).astype(np.int32))

@@ -64,9 +64,7 @@ def weighted(directed: bool, seed: int, n: int = 60, m: int = 130) -> gp.Graph:
     weight = random.integers(1, 9, m) / 4
     # The source has out-edges and reaches other vertices by wide ones.
     src[:4], dst[:4], weight[:4], keep[:4] = 0, [1, 2, 3, 4], [1, 1.5, 2, 2], True
-    return gp.Graph.from_edgelist(
-        src[keep], dst[keep], weight[keep], num_vertices=n, directed=directed, duplicates="drop"
-    )
+    return gp.Graph.from_edgelist(src[keep], dst[keep], weight[keep], num_vertices=n, directed=directed, combine="min")
 
 
 GRAPHS = [
@@ -86,7 +84,7 @@ def adjacency(path: Path, directed: bool) -> gp.Graph:
     vertices = np.unique(np.concatenate([pairs.ravel(), [row[0] for row in rows]]))
     src, dst = np.searchsorted(vertices, pairs).T
     return gp.Graph.from_edgelist(
-        src, dst, np.ones(len(src)), num_vertices=len(vertices), directed=directed, duplicates="drop"
+        src, dst, np.ones(len(src)), num_vertices=len(vertices), directed=directed, combine="min"
     )
 
 

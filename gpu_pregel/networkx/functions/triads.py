@@ -40,7 +40,7 @@ _NAMES = [
 def triadic_census(G: BackendGraph, nodelist: Any = None) -> dict[str, int]:
     """Count the triads of each type."""
     n = len(G)
-    graph = G.engine().simplify()
+    graph = G.engine().simplify(combine="min")
     # 1 for an out-edge, 2 for an in-edge, 3 for both.
     once = (
         None if graph.num_stored_edges == G.topology.m else first_of_parallel(G.topology.indptr, G.topology.neighbors)

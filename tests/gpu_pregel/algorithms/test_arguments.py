@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms import _arguments
+from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 
 NAMED = gp.Graph.from_edgelist(["ann", "bob"], ["bob", "cid"])
@@ -61,6 +63,37 @@ def test_unknown_vertices_are_rejected(
     with pytest.raises(error) as caught:
         find(graph, "source", ids)
     assert message in str(caught.value)
+
+
+def test_weighted_has_one_default_and_the_first_lines_say_it() -> None:
+    functions = [getattr(gp, algorithm.name) for algorithm in ALGORITHMS]
+    taking = [one for one in functions if "weighted" in inspect.signature(one).parameters]
+    assert len(taking) >= 10
+    for function in taking:
+        assert inspect.signature(function).parameters["weighted"].default is True
+        assert "Weights are used if the graph has them, unless ``weighted=False``." in function.__doc__.splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda graph, **options: gp.betweenness_centrality(graph, **options).scores,
+        lambda graph, **options: gp.edge_betweenness_centrality(graph, **options).scores,
+        lambda graph, **options: gp.pagerank(graph, **options).scores,
+        lambda graph, **options: gp.jaccard(graph, **options).scores,
+        lambda graph, **options: gp.overlap(graph, **options).scores,
+        lambda graph, **options: gp.cosine(graph, **options).scores,
+        lambda graph, **options: gp.random_walks(graph, [0] * 50, 3, **options).walks,
+    ],
+)
+def test_weights_are_used_if_there_are_any(find: Any) -> None:
+    ends = [0, 0, 1, 2, 2], [1, 2, 2, 3, 4]
+    graph, plain = gp.Graph.from_edgelist(*ends, [9.0, 1.0, 1.0, 4.0, 2.0]), gp.Graph.from_edgelist(*ends)
+    default, used, unused = find(graph), find(graph, weighted=True), find(graph, weighted=False)
+    assert np.array_equal(default, used)
+    assert not np.array_equal(default, unused)
+    assert np.array_equal(unused, find(plain))
+    assert np.array_equal(unused, find(plain, weighted=True))
 
 
 def test_requirements_on_the_graph() -> None:

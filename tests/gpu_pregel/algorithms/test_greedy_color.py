@@ -81,7 +81,7 @@ def test_threads_wait_for_each_other(build: Any, first: int, monkeypatch: pytest
 
 
 def test_many_colors_on_a_device_without_kernels() -> None:
-    clique = gp.Graph.from_edgelist(*np.nonzero(~np.eye(70, dtype=bool)), duplicates="drop")
+    clique = gp.Graph.from_edgelist(*np.nonzero(~np.eye(70, dtype=bool)), combine="min")
     coloring = gp.greedy_color(clique, device="python")
     assert sorted(coloring.colors.tolist()) == list(range(70))
     assert coloring.colors.tolist() == gp.greedy_color(clique, device="cpu").colors.tolist()

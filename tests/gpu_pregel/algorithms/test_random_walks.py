@@ -108,7 +108,6 @@ def test_biased_and_weighted_walks_on_other_devices(device: str) -> None:
         ([0], 1, {"q": -1.0}, ArgumentError, "q must be above 0"),
         ([0], 1, {"seed": 0.5}, ArgumentTypeError, "seed must be a whole number"),
         ([0], 1, {"weighted": 1}, ArgumentTypeError, "weighted must be True or False"),
-        ([0], 1, {"weighted": True}, GraphError, "random_walks with weighted=True needs weights"),
     ],
 )
 def test_bad_arguments(starts: Any, length: Any, options: Any, error: Any, message: str) -> None:

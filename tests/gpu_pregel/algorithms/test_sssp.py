@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx
 import numpy as np
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,7 +71,8 @@ def test_distances_are_those_of_networkx(
     found = gp.sssp(graph, source, delta=delta, device="cpu")
     expected = networkx.single_source_dijkstra_path_length(graph.to_networkx(), source)
     unreached = INF if dtype == "f8" else FAR
-    assert found.to_dict() == {v: expected.get(v, unreached) for v in range(n)}
+    missing = unreached if found.to_numpy().dtype.kind == "f" else None
+    assert found.to_dict() == {v: expected.get(v, missing) for v in range(n)}
     check_sssp(graph, found)
     for target in range(n):
         if target in expected:
@@ -342,3 +344,25 @@ def test_the_checker_accepts_sums_that_overflow() -> None:
     found = gp.sssp(graph, 0, device="cpu")
     assert found.distances.tolist() == np.array([0, 3e38, np.inf], np.float32).tolist()
     check_sssp(graph, found)
+
+
+@pytest.mark.parametrize("weights", [None, [3, 4], [3.0, 4.0]])
+def test_unreachable_vertices_have_no_integer_distance(weights: Any, tmp_path: Path) -> None:
+    graph = gp.Graph.from_edgelist(["ann", "cid"], ["bob", "dan"], weights)
+    found, length = gp.sssp(graph, "ann", device="cpu"), 1 if weights is None else 3
+    nothing = np.inf if isinstance(weights, list) and isinstance(weights[0], float) else None
+    assert found.to_dict() == {"ann": 0, "bob": length, "cid": nothing, "dan": nothing}
+    assert (found["cid"], found["bob"]) == (nothing, length)
+    assert found.to_arrow()["distance"].to_pylist() == [0, length, nothing, nothing]
+    frame = found.to_pandas()
+    found.save(tmp_path / "distances.csv")
+    found.save(tmp_path / "distances.parquet")
+    read = pyarrow.parquet.read_table(tmp_path / "distances.parquet")
+    assert read["distance"].to_pylist() == [0, length, nothing, nothing]
+    if nothing is None:
+        assert (str(frame["distance"].dtype), frame["distance"].isna().tolist()) == (
+            "Int64",
+            [False, False, True, True],
+        )
+        assert '"cid",,' in (tmp_path / "distances.csv").read_text()
+        assert found.to_numpy().tolist() == [0, length, FAR, FAR]

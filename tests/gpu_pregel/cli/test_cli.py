@@ -80,10 +80,12 @@ def test_convert_accepts_options_for_reading(tmp_path: Path) -> None:
     source = tmp_path / "odd.data"
     source.write_text("0 1\n0 1\n1 1\n")
     target = tmp_path / "out.parquet"
-    options = ["--format", "edgelist", "--directed", "--num-vertices", "9", "--drop-duplicates", "--drop-self-loops"]
+    options = ["--format", "edgelist", "--directed", "--num-vertices", "9", "--combine", "count", "--drop-self-loops"]
     assert main(["convert", str(source), str(target), *options]) == 0
     graph = gp.read_graph(target)
     assert (graph.num_vertices, graph.num_stored_edges, graph.is_directed) == (9, 1, True)
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [2]
 
 
 def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[str]) -> None:

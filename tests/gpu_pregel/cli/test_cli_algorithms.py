@@ -87,6 +87,7 @@ def test_bad_arguments_are_usage_errors(command: str, message: str, capsys: pyte
     assert (out, err.splitlines()[-1].startswith(f"gpu-pregel: {message}")) == ("", True)
 
 
-def test_errors_name_flags_without_a_value(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["walks", "-g", "4", "-r", "0", "--length", "2", "--weighted", "--device", "cpu"]) == 1
-    assert "random_walks with --weighted needs weights, " in capsys.readouterr().err
+def test_errors_name_flags_without_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.wel").write_text("0 1 0\n")
+    assert main(["bc", "-f", str(tmp_path / "a.wel"), "--device", "cpu"]) == 1
+    assert "has 0.0: change them, or pass --no-weighted" in capsys.readouterr().err

@@ -170,6 +170,7 @@ def test_examples_are_copied_and_overwrite_nothing(tmp_path: Path, capsys: pytes
         ("convert a.el b.el", "num_vertices is 3; raise it", "--num-vertices is 3; raise it"),
         ("cc -g 4", "use device='cpu'", "use --device cpu"),
         ("cc -f a.el", "pass graph.to_undirected()", "pass --undirected"),
+        ("cc -f a.el", "or graph.to_undirected(combine='sum'), which", "or --undirected --combine sum, which"),
         ("info", "pass graph.to_undirected()", "pass graph.to_undirected()"),
         ("cc -g 4", "pass self_loops='drop'", "pass self_loops='drop'"),
         ("cc -u 4", "scale must be from 0 to 31", "-u must be from 0 to 31"),

@@ -90,14 +90,13 @@ def test_files_that_cannot_be_opened(name: str, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "name, options, problem",
     [
-        ("a.graph", {"columns": ("a", "b")}, "the format metis does not support columns="),
+        ("a.graph", {"source": "a", "target": "b"}, "the format metis does not support source="),
         ("a.graph", {"num_vertices": 3}, "the format metis does not support num_vertices="),
         ("a.sg", {"renumber": False}, "the format gapbs does not support renumber="),
-        ("a.sg", {"columns": ("a", "b")}, "the format gapbs does not support columns="),
+        ("a.sg", {"target": "b"}, "the format gapbs does not support target="),
         ("a.parquet", {"header": True}, "the format parquet does not support header="),
         ("a.sg", {"weight": "cost"}, "the format gapbs has no columns to choose from: omit weight='cost'"),
-        ("a.parquet", {"columns": ("a",)}, "columns must name source, target and optionally weight"),
-        ("a.el", {"duplicates": "sum"}, "duplicates must be 'keep' or 'drop'"),
+        ("a.el", {"combine": "last"}, "combine must be 'sum', 'min'"),
         ("a.el", {"self_loops": False}, "self_loops must be 'keep' or 'drop'"),
         ("a.el", {"renumber": "never"}, "renumber must be"),
         ("a.el", {"threads": 0}, "threads must be"),
@@ -114,8 +113,8 @@ def test_bad_options(name: str, options: Any, problem: str, tmp_path: Path) -> N
     [
         {"weight_dtype": "int8"},
         {"weight_dtype": "number"},
-        {"columns": "ab"},
-        {"columns": (1, 2.5)},
+        {"source": 1.5, "target": 0},
+        {"target": True},
         {"weight": 1.5},
         {"directed": 1},
     ],

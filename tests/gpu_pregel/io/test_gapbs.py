@@ -55,7 +55,7 @@ def test_direction_can_be_chosen(write_file: WriteFile, edges: Any) -> None:
 def test_duplicates_can_be_dropped(write_file: WriteFile, edges: Any) -> None:
     path = write_file("a.sg", serialized(0, 5, 2, ([0, 3, 5], [0, 1, 1, 0, 0])))
     assert edges(gp.read_graph(path)) == [(0, 0), (0, 1), (0, 1)]
-    assert edges(gp.read_graph(path, duplicates="drop", self_loops="drop")) == [(0, 1)]
+    assert edges(gp.read_graph(path, combine="min", self_loops="drop")) == [(0, 1)]
 
 
 def test_unsorted_rows_are_sorted(write_file: WriteFile) -> None:

@@ -96,7 +96,7 @@ def test_rejects(
 
 def test_options(write_file: WriteFile, edges: Any) -> None:
     path = write_file("a.graph", "2 2 1\n2 5 2 4\n1 5 1 4\n")
-    assert edges(gp.read_graph(path, duplicates="drop", weight_dtype="float32")) == [(0, 1, 4.0)]
+    assert edges(gp.read_graph(path, combine="min", weight_dtype="float32")) == [(0, 1, 4.0)]
     assert edges(gp.read_graph(path, weight=None, directed=True)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 

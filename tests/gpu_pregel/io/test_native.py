@@ -60,7 +60,7 @@ def test_options(tmp_path: Path, edges: Any) -> None:
     gp.Graph.from_edgelist([0, 0, 1, 1], [1, 1, 1, 0], [4, 3, 2, 1], directed=True).save(path)
     assert gp.read_graph(path, weight=None).weights is None
     assert edges(gp.read_graph(path, weight_dtype="float32")) == [(0, 1, 3.0), (0, 1, 4.0), (1, 0, 1.0), (1, 1, 2.0)]
-    assert edges(gp.read_graph(path, duplicates="drop", self_loops="drop")) == [(0, 1, 3), (1, 0, 1)]
+    assert edges(gp.read_graph(path, combine="min", self_loops="drop")) == [(0, 1, 3), (1, 0, 1)]
     assert edges(gp.read_graph(path, directed=False)) == [(0, 1, 1), (0, 1, 3), (0, 1, 4), (1, 1, 2)]
 
 

@@ -30,26 +30,26 @@ def table(tmp_path: Path) -> Callable[..., Path]:
 
 def test_columns_by_name(table: Any, edges: Any) -> None:
     ends = [5, 6], [6, 7]
-    for source, target in (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to")):
+    for source, target in (("src", "dst"), ("source", "target"), ("From", "TO")):
         assert edges(gp.read_graph(table(**{target: ends[1], "x": [0, 0], source: ends[0]}), directed=True)) == [
             (5, 6),
             (6, 7),
         ]
     for weight in ("weight", "weights", "value"):
-        path = table(a=ends[0], b=ends[1], c=[1, 1], **{weight: [0.5, 2.0]})
+        path = table(src=ends[0], dst=ends[1], c=[1, 1], **{weight: [0.5, 2.0]})
         assert edges(gp.read_graph(path)) == [(5, 6, 0.5), (6, 7, 2.0)]
         assert edges(gp.read_graph(path, weight=None)) == [(5, 6), (6, 7)]
 
 
 def test_requested_columns(table: Any, edges: Any) -> None:
     path = table(src=[1], dst=[2], weight=[9], a=[3], b=[4], c=[7])
-    assert edges(gp.read_graph(path, columns=("a", "b"))) == [(3, 4, 9)]
-    assert edges(gp.read_graph(path, columns=("a", 4), weight=None)) == [(3, 4)]
+    assert edges(gp.read_graph(path, source="a", target="b")) == [(3, 4, 9)]
+    assert edges(gp.read_graph(path, source="a", target=4, weight=None)) == [(3, 4)]
     assert edges(gp.read_graph(path, weight="c")) == [(1, 2, 7)]
-    graph = gp.read_graph(path, columns=["b", "a", "c"], directed=True, weight_dtype="float32")
+    graph = gp.read_graph(path, source="b", target="a", weight="c", directed=True, weight_dtype="float32")
     assert edges(graph) == [(4, 3, 7.0)]
     with pytest.raises(ArgumentError, match="no column 'z'; available columns: 'src', 'dst'"):
-        gp.read_graph(path, columns=("a", "z"))
+        gp.read_graph(path, source="a", target="z")
 
 
 def test_names_as_ids(table: Any) -> None:
@@ -59,7 +59,6 @@ def test_names_as_ids(table: Any) -> None:
 
 
 REJECTED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
-    ("one column", {"src": [1]}, "has 1 columns: edges require a source and a target", {}),
     ("null id", {"src": [1, None], "dst": [1, 2]}, "column 'src' is null in row 1", {}),
     ("null weight", {"src": [1], "dst": [2], "weight": pa.array([None], pa.float64())}, "is null in row 0", {}),
     ("NaN", {"src": [1], "dst": [2], "weight": [np.nan]}, "NaN", {}),

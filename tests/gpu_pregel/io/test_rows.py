@@ -94,7 +94,7 @@ def write(folder: Path, text: str | bytes) -> Path:
 @pytest.mark.parametrize("case", [*SIMPLE, *IRREGULAR])
 def test_the_same_graph_as_by_arrow(case: str, tmp_path: Path) -> None:
     path = write(tmp_path, {**SIMPLE, **IRREGULAR}[case])
-    options: Any = {"columns": (1, 3, 4)} if case == "many columns" else {}
+    options: Any = {"source": 1, "target": 3, "weight": 4} if case == "many columns" else {}
     if case != "header":
         options["header"] = False
     assert parsed_by_kernels(path, **options) == (case in SIMPLE)

@@ -33,22 +33,28 @@ READABLE: list[tuple[str, str, str, dict[str, Any], list[tuple[Any, ...]]]] = [
     ("no header", "a.csv", "ann,bob\nbob,cid\n", {"header": False}, ANN_BOB),
     ("header with other names", "a.csv", "person,friend\nann,bob\nbob,cid\n", {"header": True}, ANN_BOB),
     ("names above numbers", "a.csv", "person,friend\n1,2\n2,3\n", {}, [(1, 2), (2, 3)]),
-    ("names above weights", "a.csv", "person,friend,cost\nann,bob,3\n", {}, [("ann", "bob", 3.0)]),
+    ("names above weights", "a.csv", "ann,bob,3\nbob,cid,4\n", {"weight": None}, ANN_BOB),
     ("weights without header", "a.csv", "ann,bob,3\nbob,cid,4.5\n", {}, [("ann", "bob", 3.0), ("bob", "cid", 4.5)]),
     ("column of weights by name", "a.csv", "weight,x,source,target\n3,0,ann,bob\n", {}, [("ann", "bob", 3.0)]),
     ("third column that is no number", "a.csv", "from,to,kind\nann,bob,friend\nbob,cid,boss\n", {}, ANN_BOB),
     ("weights ignored", "a.csv", "from,to,weight\nann,bob,x\nbob,cid,\n", {"weight": None}, ANN_BOB),
     ("weights chosen", "a.csv", "from,to,weight,cost\na,b,1,7\n", {"weight": "cost"}, [("a", "b", 7.0)]),
-    ("columns by name", "a.csv", "n,amount,to,by\n1,3,b,a\n", {"columns": ("by", "to", "amount")}, [("a", "b", 3.0)]),
+    (
+        "columns by name",
+        "a.csv",
+        "n,amount,to,by\n1,3,b,a\n",
+        {"source": "by", "target": "to", "weight": "amount"},
+        [("a", "b", 3.0)],
+    ),
     (
         "columns by position",
         "a.csv",
         "n,x,b,a\n1,y,d,c\n",
-        {"columns": (3, 2), "header": False},
+        {"source": 3, "target": 2, "header": False},
         [("a", "b"), ("c", "d")],
     ),
-    ("columns of numbers by position", "a.txt", "9 8 1 2\n9 8 2 3\n", {"columns": (2, 3)}, [(1, 2), (2, 3)]),
-    ("weight by position", "a.txt", "ann bob 1 5\n", {"weight": 3}, [("ann", "bob", 5.0)]),
+    ("numbers by position", "a.txt", "9 8 1 2\n9 8 2 3\n", {"source": 2, "target": 3}, [(1, 2), (2, 3)]),
+    ("weight by position", "a.txt", "ann bob 1 5\n", {"source": 0, "target": 1, "weight": 3}, [("ann", "bob", 5.0)]),
     ("quotes", "a.csv", 'from,to\n"ann ""a"", b","bob\nx"\n', {}, [('ann "a", b', "bob\nx")]),
     ("comment marks in quotes", "a.csv", 'from,to,note\n"#a","%b","x\n# y"\nc,d,""\n', {}, [("#a", "%b"), ("c", "d")]),
     ("quoted numbers", "a.csv", 'from,to\n"1","2"\n2,"3"\n', {}, [(1, 2), (2, 3)]),
@@ -114,7 +120,7 @@ REJECTED: list[tuple[str, str, str | bytes, dict[str, Any], int | None, str]] = 
         "bad weight",
         "a.csv",
         "a,b,cost\nx,y,1\nc,d,dear\n",
-        {},
+        {"source": "a", "target": "b", "weight": "cost"},
         3,
         "column 'cost': the weight 'dear' is not a number: pass",
     ),
@@ -165,18 +171,18 @@ def test_rejects(
 @pytest.mark.parametrize(
     "options, problem",
     [
-        ({"columns": ("from", "whom")}, r"line 1: no column 'whom'; available columns: 'from', 'to', 'cost'"),
-        ({"columns": (0, 3)}, r"line 1: no column 3; available columns: 'from', 'to', 'cost'"),
+        ({"source": "from", "target": "whom"}, r"line 1: no column 'whom'; available columns: 'from', 'to', 'cost'"),
+        ({"source": 0, "target": 3}, r"line 1: no column 3; available columns: 'from', 'to', 'cost'"),
         ({"weight": "price"}, r"line 1: no column 'price'; available columns: 'from', 'to', 'cost'"),
-        ({"columns": (0, 1, 1)}, r"columns must be different, not \(0, 1, 1\)"),
-        ({"columns": ("from", "to"), "header": False}, r"header=False leaves the columns without names"),
+        ({"source": 0, "target": 1, "weight": 1}, "must be different columns, not source=0, target=1, weight=1"),
+        ({"source": "from", "target": "to", "header": False}, r"header=False leaves the columns without names"),
     ],
 )
 def test_rejects_columns(options: Any, problem: str, write_file: WriteFile) -> None:
     with pytest.raises(ArgumentError, match=problem):
         gp.read_graph(write_file("a.csv", "from,to,cost\na,b,1\n"), **options)
     with pytest.raises(ArgumentError, match=r"line 1: no column 7; available positions: 0 to 1"):
-        gp.read_graph(write_file("a.txt", "1 2\n"), columns=(0, 7))
+        gp.read_graph(write_file("a.txt", "1 2\n"), source=0, target=7)
 
 
 @pytest.mark.parametrize("options", [{"weight": 1.5}, {"directed": 1}, {"header": "yes"}])
@@ -232,7 +238,7 @@ def test_the_outcome_does_not_depend_on_the_parser(
     def outcome() -> Any:
         try:
             graph = gp.read_graph(path, directed=True, header=header, **options)
-        except FormatError as error:
+        except (ArgumentError, FormatError) as error:
             return str(error)
         src, dst, weights = graph.to_edgelist()
         return graph.to_ids(src).tolist(), graph.to_ids(dst).tolist(), None if weights is None else weights.tolist()
@@ -276,7 +282,7 @@ def test_many_lines(tmp_path: Path) -> None:
     frame["note"] = ["line\n# break" if row % 1000 == 0 else "plain" for row in range(len(frame))]
     frame["amount"] = random.random(len(frame))
     frame.to_csv(tmp_path / "a.csv", index=False)
-    graph = gp.read_graph(tmp_path / "a.csv", columns=("from", "to", "amount"), directed=True)
+    graph = gp.read_graph(tmp_path / "a.csv", source="from", target="to", weight="amount", directed=True)
     expected = frame.assign(vertex=pandas.factorize(np.stack([frame["from"], frame["to"]], 1).ravel())[0][0::2])
     assert graph.weights is not None
     assert graph.num_vertices == len(set(frame["from"]) | set(frame["to"]))

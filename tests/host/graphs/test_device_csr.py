@@ -65,7 +65,7 @@ def test_a_known_answer(emulated: EmulatedDevice, built: list[bool]) -> None:
     assert graph.indices.tolist() == [1, 1, 2, 0, 0, 2]
     assert graph.weights is not None
     assert graph.weights.tolist() == [6, 7, 2, -3, 5, 1]
-    graph = build(emulated, src, dst, duplicates="drop", self_loops="drop")
+    graph = build(emulated, src, dst, combine="min", self_loops="drop")
     assert (graph.indptr.tolist(), graph.indices.tolist()) == ([0, 2, 4, 6], [1, 2, 0, 2, 0, 1])
     # The other direction of a self-loop is not stored; its key is beyond that of the last vertex.
     graph = build(emulated, [3, 3, 0], [3, 3, 1], np.array([2, 1, 5], np.int32), num_vertices=4)
@@ -77,10 +77,10 @@ def test_a_known_answer(emulated: EmulatedDevice, built: list[bool]) -> None:
 
 CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("i8", None, {}),
-    ("i4", None, {"duplicates": "drop"}),
+    ("i4", None, {"combine": "min"}),
     ("u4", "f4", {"directed": True}),
-    ("i8", "i4", {"duplicates": "drop", "self_loops": "drop"}),
-    ("u8", "f8", {"duplicates": "drop"}),
+    ("i8", "i4", {"combine": "min", "self_loops": "drop"}),
+    ("u8", "f8", {"combine": "min"}),
     ("i8", "u8", {"self_loops": "drop", "directed": True}),
 ]
 
@@ -201,8 +201,8 @@ def test_bytes_moved_per_key(emulated: EmulatedDevice) -> None:
 
 @EMULATED
 @pytest.mark.parametrize("weights", [None, "f4"])
-@pytest.mark.parametrize("duplicates", ["keep", "drop"])
-def test_memory(emulated: EmulatedDevice, weights: Any, duplicates: str, built: list[bool], young_heap: None) -> None:
+@pytest.mark.parametrize("combine", [None, "min"])
+def test_memory(emulated: EmulatedDevice, weights: Any, combine: Any, built: list[bool], young_heap: None) -> None:
     gc.collect()  # so that no arrays of other tests are freed meanwhile
     edges = 6_000
     src, dst = np.random.default_rng(3).integers(0, 300, (2, edges))
@@ -212,13 +212,13 @@ def test_memory(emulated: EmulatedDevice, weights: Any, duplicates: str, built: 
     assert found is not None
     memory = emulated.memory
     before = memory.peak_bytes = memory.live_bytes
-    builder = DeviceBuilder(found, symmetric=True, drop_duplicates=duplicates == "drop", drop_self_loops=False)
+    builder = DeviceBuilder(found, symmetric=True, drop_duplicates=combine is not None, drop_self_loops=False)
     needed = builder._memory(300)
     assert builder.build(300) is not None
     assert memory.peak_bytes - before <= needed <= 1.2 * (memory.peak_bytes - before)
     capacity, memory.capacity = memory.capacity, memory.live_bytes + needed - 1
     try:
-        gp.Graph.from_edgelist(*given, duplicates=duplicates)
+        gp.Graph.from_edgelist(*given, combine=combine)
     finally:
         memory.capacity = capacity
     assert built == [False]
@@ -230,8 +230,8 @@ def test_the_host_builds_the_graph_if_an_allocation_fails(
 ) -> None:
     src, dst, weight = np.array([0, 1, 2, 2]), np.array([1, 2, 3, 3]), np.array([1, 2, 4, 3], np.float32)
     given = [emulated.upload(one) for one in (src, dst, weight)]
-    expected = gp.Graph.from_edgelist(src, dst, weight, duplicates="drop")
-    assert_equal(gp.Graph.from_edgelist(*given, duplicates="drop"), expected)
+    expected = gp.Graph.from_edgelist(src, dst, weight, combine="min")
+    assert_equal(gp.Graph.from_edgelist(*given, combine="min"), expected)
     assert built == [False, True]
     built.clear()
     gc.collect()  # what compiling, or another test, has left there
@@ -247,7 +247,7 @@ def test_the_host_builds_the_graph_if_an_allocation_fails(
     monkeypatch.setattr(emulated.memory, "empty", fail)
     for failing in range(2, 40, 6):
         allocated = 0
-        graph = gp.Graph.from_edgelist(*given, duplicates="drop")
+        graph = gp.Graph.from_edgelist(*given, combine="min")
         assert (allocated, emulated.memory.live_bytes) == (failing, before)
         assert_equal(graph, expected)
     assert not any(built)
@@ -256,12 +256,12 @@ def test_the_host_builds_the_graph_if_an_allocation_fails(
 @EMULATED
 def test_of_zeros_with_either_sign_the_first_is_kept(emulated: EmulatedDevice) -> None:
     edges = [0, 0, 1, 1], [1, 1, 0, 0], np.array([0.0, -0.0, -0.0, 0.0], np.float32)
-    for duplicates in ("keep", "drop"):
-        graph = build(emulated, *edges, directed=True, duplicates=duplicates)
-        expected = gp.Graph.from_edgelist(*edges, directed=True, duplicates=duplicates)
+    for combine in (None, "min"):
+        graph = build(emulated, *edges, directed=True, combine=combine)
+        expected = gp.Graph.from_edgelist(*edges, directed=True, combine=combine)
         assert graph.weights is not None
         assert expected.weights is not None
-        assert graph.weights.tolist() == expected.weights.tolist() == [0.0] * (4 if duplicates == "keep" else 2)
+        assert graph.weights.tolist() == expected.weights.tolist() == [0.0] * (4 if combine is None else 2)
         assert np.signbit(graph.weights).tolist() == np.signbit(expected.weights).tolist()
 
 

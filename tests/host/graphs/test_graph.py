@@ -47,11 +47,11 @@ def test_edges_are_counted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     ("options", "expected"),
     [
         ({}, [[1, 1, 1, 1], [0, 0, 0, 0, 1]]),
-        ({"duplicates": "drop"}, [[1], [0, 1]]),
+        ({"combine": "min"}, [[1], [0, 1]]),
         ({"self_loops": "drop"}, [[1, 1, 1, 1], [0, 0, 0, 0]]),
-        ({"duplicates": "drop", "self_loops": "drop"}, [[1], [0]]),
+        ({"combine": "min", "self_loops": "drop"}, [[1], [0]]),
         ({"directed": True}, [[1, 1], [0, 0, 1]]),
-        ({"directed": True, "duplicates": "drop"}, [[1], [0, 1]]),
+        ({"directed": True, "combine": "min"}, [[1], [0, 1]]),
     ],
 )
 def test_duplicates_and_self_loops(options: dict[str, Any], expected: list[list[int]]) -> None:
@@ -59,8 +59,8 @@ def test_duplicates_and_self_loops(options: dict[str, Any], expected: list[list[
     assert rows(graph) == expected
 
 
-def test_dropping_duplicates_keeps_the_smallest_weight() -> None:
-    graph = gp.Graph.from_edgelist([0, 0, 1], [1, 1, 0], [3.0, 2.0, 5.0], duplicates="drop")
+def test_the_smallest_weight() -> None:
+    graph = gp.Graph.from_edgelist([0, 0, 1], [1, 1, 0], [3.0, 2.0, 5.0], combine="min")
     assert graph.weights is not None
     assert graph.weights.tolist() == [2.0, 2.0]
     kept = gp.Graph.from_edgelist([0, 0, 1], [1, 1, 0], [3.0, 2.0, 5.0])
@@ -162,9 +162,9 @@ def test_weight_dtypes(dtype: str, kept: str) -> None:
         (lambda: gp.Graph.from_edgelist([0], [1], ["a"]), ArgumentTypeError, "weight must have a dtype of int32"),
         (lambda: gp.Graph.from_edgelist([0], [1], [1j]), ArgumentTypeError, "weight must have a dtype of int32"),
         (
-            lambda: gp.Graph.from_edgelist([0], [1], duplicates="sum"),
+            lambda: gp.Graph.from_edgelist([0], [1], combine="last"),
             ArgumentError,
-            "duplicates must be 'keep' or 'drop'",
+            "combine must be 'sum', 'min', 'max', 'mean', 'first' or 'count'",
         ),
         (
             lambda: gp.Graph.from_edgelist([0], [1], self_loops=cast(str, False)),

@@ -114,11 +114,11 @@ def test_missing_columns_and_nulls_are_reported() -> None:
     frame = pandas.DataFrame({"from": ["x", "y"], "to": ["y", "z"], "cost": [1.0, 2.0]})
     graph = gp.Graph.from_pandas(frame, weight="cost", directed=True)
     assert graph.to_pandas().to_dict("list") == {"source": ["x", "y"], "target": ["y", "z"], "weight": [1.0, 2.0]}
-    with pytest.raises(ArgumentError, match="weight='price': no such column; available columns: 'from', 'to', 'cost'"):
+    with pytest.raises(ArgumentError, match="no column 'price'; available columns: 'from', 'to', 'cost'"):
         gp.Graph.from_pandas(frame, weight="price")
-    with pytest.raises(ArgumentError, match="source='a': no such column"):
+    with pytest.raises(ArgumentError, match="no column 'a'; available columns"):
         gp.Graph.from_pandas(frame, "a", "to")
-    with pytest.raises(ArgumentError, match="target=None: no such column"):
+    with pytest.raises(ArgumentError, match="source= and target= belong together"):
         gp.Graph.from_pandas(frame, "from")
     with pytest.raises(GraphError, match="column 'a' is null in row 1"):
         gp.Graph.from_arrow(pyarrow.table({"a": [1, None], "b": [1, 2]}))

@@ -69,8 +69,11 @@ def test_results_are_arrays_of_all_values(components: gp.Components) -> None:
         np.array(components, np.float32, copy=False)
 
 
-def test_a_result_iterates_over_values_and_contains_ids(components: gp.Components) -> None:
-    assert list(components) == [0, 0, 0, 3, 3]
+def test_a_result_iterates_over_the_ids_that_it_contains(components: gp.Components) -> None:
+    assert list(components) == list(components.to_dict()) == ["a", "b", "c", "x", "y"]
+    assert {v: components[v] for v in components} == components.to_dict()
+    assert list(gp.connected_components(gp.grid(2))) == [0, 1, 2, 3]
+    assert np.asarray(components).tolist() == [0, 0, 0, 3, 3]
     assert "y" in components
     assert 0 not in components
 

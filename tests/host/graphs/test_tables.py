@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError, GraphError
+from gpu_pregel.cli import main
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from tests.graphs import edge_lists
 from tests.packages import needs
 
@@ -28,9 +29,13 @@ def table_of(kind: str, columns: dict[Any, Any]) -> tuple[Callable[..., gp.Graph
     return gp.Graph.from_arrow, pyarrow.table(columns)
 
 
-def read_file(columns: dict[Any, Any], path: Path, **options: Any) -> gp.Graph:
-    """Write the columns to a file and read it."""
-    if path.suffix == ".parquet":
+def build(kind: str, columns: dict[Any, Any], folder: Path, **options: Any) -> gp.Graph:
+    """Build a graph from a table with these columns, of which files are written."""
+    if kind in ("pandas", "arrow"):
+        constructor, table = table_of(kind, columns)
+        return constructor(table, **options)
+    path = folder / f"edges.{kind}"
+    if kind == "parquet":
         pyarrow.parquet.write_table(pyarrow.table(columns), path)
         return gp.read_graph(path, **options)
     rows = zip(*columns.values(), strict=True)
@@ -39,93 +44,177 @@ def read_file(columns: dict[Any, Any], path: Path, **options: Any) -> gp.Graph:
 
 
 KINDS = pytest.mark.parametrize("kind", ["pandas", "arrow"])
-COLUMNS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, int], float | None]] = [
-    ("first two", {"a": [0], "b": [1], "c": [7.0]}, {}, (0, 1), None),
-    ("weight", {"a": [0], "b": [1], "weight": [7.0]}, {}, (0, 1), 7.0),
-    ("weight first", {"weight": [7.0], "a": [0], "b": [1]}, {}, (0, 1), 7.0),
-    ("value", {"a": [0], "b": [1], "value": [7.0]}, {}, (0, 1), 7.0),
-    ("weight before value", {"a": [0], "b": [1], "value": [1.0], "weight": [7.0]}, {}, (0, 1), 7.0),
-    ("weight between", {"a": [0], "Weight": [7.0], "b": [1]}, {}, (0, 1), 7.0),
-    ("no weight", {"a": [0], "b": [1], "weight": [7.0]}, {"weight": None}, (0, 1), None),
-    ("no weight first", {"weight": [7.0], "a": [0], "b": [1]}, {"weight": None}, (0, 1), None),
-    ("two columns and no weight", {"id": [0], "value": [1]}, {"weight": None}, (0, 1), None),
-    ("another weight first", {"c": [5.0], "a": [0], "b": [1]}, {"weight": "c"}, (0, 1), 5.0),
-    ("another weight", {"a": [0], "b": [1], "weight": [7.0], "c": [5.0]}, {"weight": "c"}, (0, 1), 5.0),
-    ("source and target", {"x": [5], "target": [1], "source": [0]}, {}, (0, 1), None),
-    ("src and dst", {"x": [5], "dst": [1], "src": [0]}, {}, (0, 1), None),
-    ("from and to", {"to": [1], "from": [0], "weight": [7.0]}, {}, (0, 1), 7.0),
-    ("capitals and spaces", {"x": [5], " Target": [1], "SOURCE ": [0], "Weight": [7.0]}, {}, (0, 1), 7.0),
-    ("numbers as names", {"0": [0], "1": [1], "2": [5]}, {}, (0, 1), None),
-    ("given", {"x": [0], "y": [5], "z": [1]}, {"source": "z", "target": "x"}, (1, 0), None),
-    ("weight as source", {"weight": [0], "b": [1]}, {"source": "weight", "target": "b"}, (0, 1), None),
+SOURCES = pytest.mark.parametrize("source", ["pandas", "arrow", "csv", "parquet"])
+UNNAMED = "no columns have the names source and target, src and dst, or from and to; available columns: "
+COLUMNS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, int, float | None] | str]] = [
+    ("two columns", {"a": [0], "b": [1]}, {}, (0, 1, None)),
+    ("source and target", {"x": [5], "target": [1], "source": [0]}, {}, (0, 1, None)),
+    ("src and dst", {"x": [5], "dst": [1], "src": [0]}, {}, (0, 1, None)),
+    ("from and to", {"to": [1], "from": [0], "weight": [7.0]}, {}, (0, 1, 7.0)),
+    ("two columns in reverse", {"target": [1], "source": [0]}, {}, (0, 1, None)),
+    ("value", {"source": [0], "target": [1], "value": [7.0]}, {}, (0, 1, 7.0)),
+    ("weights between", {"source": [0], "Weights": [7.0], "target": [1]}, {}, (0, 1, 7.0)),
+    ("capitals and spaces", {"x": [5], " Target": [1], "SOURCE ": [0], "Weight": [7.0]}, {}, (0, 1, 7.0)),
+    ("a time is no weight", {"source": [0], "target": [1], "ts": [9], "amount": [5.0]}, {}, (0, 1, None)),
+    ("an amount is no weight", {"source": [0], "target": [1], "amount": [5.0]}, {}, (0, 1, None)),
+    ("chosen weight", {"source": [0], "target": [1], "ts": [9], "amount": [5.0]}, {"weight": "amount"}, (0, 1, 5.0)),
+    ("instead of weight", {"src": [0], "dst": [1], "weight": [7.0], "c": [5.0]}, {"weight": "c"}, (0, 1, 5.0)),
+    ("no weight", {"from": [0], "to": [1], "weight": [7.0]}, {"weight": None}, (0, 1, None)),
+    ("a value as target", {"id": [0], "value": [1]}, {"weight": None}, (0, 1, None)),
+    ("chosen ends", {"x": [0], "y": [5], "z": [1]}, {"source": "z", "target": "x"}, (1, 0, None)),
+    ("ends beside a weight", {"a": [0], "b": [1], "value": [7.0]}, {"source": "a", "target": "b"}, (0, 1, 7.0)),
+    ("a weight as source", {"weight": [0], "b": [1]}, {"source": "weight", "target": "b"}, (0, 1, None)),
+    (
+        "accounts",
+        {"tx_id": [3], "from_account": [0], "to_account": [1]},
+        {},
+        f"{UNNAMED}'tx_id', 'from_account', 'to_account': say which are meant, as in CALL"
+        "source='from_account', target='to_account'), and weight= if one holds weights",
+    ),
+    (
+        "accounts with a weight",
+        {"fromAccount": [0], "toAccount": [1], "weight": [3]},
+        {},
+        f"{UNNAMED}'fromAccount', 'toAccount', 'weight': say which are meant, as in CALL"
+        "source='fromAccount', target='toAccount')",
+    ),
+    (
+        "three columns",
+        {"a": [0], "b": [1], "c": [2]},
+        {},
+        f"{UNNAMED}'a', 'b', 'c': say which are meant, as in CALLsou",
+    ),
+    ("only a weight chosen", {"a": [0], "b": [1], "c": [2]}, {"weight": "c"}, f"{UNNAMED}'a', 'b', 'c': say which are"),
+    (
+        "numbers as names",
+        {"0": [0], "1": [1], "2": [5]},
+        {},
+        f"{UNNAMED}'0', '1', '2': say which are meant, as in CALL",
+    ),
+    (
+        "row numbers",
+        {"": [0], "a": [5], "b": [6]},
+        {},
+        "available columns: '', 'a', 'b': say which are meant, as in CALLsource='a', target='b')",
+    ),
+    (
+        "no name",
+        {"": [0], "a": [5]},
+        {},
+        "the first column has no name: if it holds row numbers, write the table without them",
+    ),
+    ("row numbers before named columns", {"": [3], "source": [0], "target": [1]}, {}, (0, 1, None)),
+    ("one end", {"source": [0], "to": [1], "x": [5]}, {}, f"{UNNAMED}'source', 'to', 'x': say which are meant"),
+    ("a weight and one end", {"a": [0], "weight": [1]}, {}, f"{UNNAMED}'a', 'weight': say which are meant"),
+    (
+        "two pairs",
+        {"source": [0], "target": [1], "from": [0], "to": [1]},
+        {},
+        "several pairs of columns have the names source and target, src and dst, or from and to; available columns: "
+        "'source', 'target', 'from', 'to': say which are meant, as in CALLsource='source', target='target')",
+    ),
+    (
+        "weight and value",
+        {"source": [0], "target": [1], "value": [1.0], "weight": [7.0]},
+        {},
+        "the columns 'value', 'weight' may hold weights: pass weight='value', another one, or weight=None",
+    ),
+    ("source alone", {"a": [0], "b": [1], "c": [2]}, {"source": "a"}, "source= and target= belong together: pass both"),
+    ("no such weight", {"a": [0], "b": [1]}, {"weight": "cost"}, f"{UNNAMED}'a', 'b': say"),
+    (
+        "no such weight of edges",
+        {"src": [0], "dst": [1]},
+        {"weight": "cost"},
+        "no column 'cost'; available columns: 'src'",
+    ),
+    ("no such end", {"a": [0], "b": [1]}, {"source": "x", "target": "b"}, "no column 'x'; available columns: 'a', 'b'"),
+    (
+        "one column twice",
+        {"a": [0], "b": [1]},
+        {"source": "a", "target": "a"},
+        "source, target and weight must be different columns, not source='a', target='a'",
+    ),
 ]
 
 
-@KINDS
+@SOURCES
 @pytest.mark.parametrize(
-    ("columns", "options", "ends", "weight"), [row[1:] for row in COLUMNS], ids=[c[0] for c in COLUMNS]
+    ("columns", "options", "outcome"), [row[1:] for row in COLUMNS], ids=[row[0] for row in COLUMNS]
 )
-def test_columns_of_tables(
-    kind: str, columns: dict[str, Any], options: dict[str, Any], ends: tuple[int, int], weight: float | None
+def test_columns_of_every_kind_of_table(
+    source: str, columns: dict[str, Any], options: dict[str, Any], outcome: Any, tmp_path: Path
 ) -> None:
-    constructor, table = table_of(kind, columns)
-    graph = constructor(table, directed=True, num_vertices=6, **options)
+    if isinstance(outcome, str):
+        call = f"gp.read_graph('{tmp_path}/edges.{source}', "
+        call = {"pandas": "gp.Graph.from_pandas(edges, ", "arrow": "gp.Graph.from_arrow(edges, "}.get(source, call)
+        with pytest.raises(ArgumentError) as caught:
+            build(source, columns, tmp_path, **options)
+        assert outcome.replace("CALL", call) in str(caught.value)
+        return
+    graph = build(source, columns, tmp_path, directed=True, num_vertices=6, **options)
     src, dst, weights = graph.to_edgelist()
-    assert (src.tolist(), dst.tolist()) == ([ends[0]], [ends[1]])
-    assert (None if weights is None else weights.tolist()) == (None if weight is None else [weight])
+    assert (src.tolist(), dst.tolist()) == ([outcome[0]], [outcome[1]])
+    assert (None if weights is None else weights.tolist()) == (None if outcome[2] is None else [outcome[2]])
 
 
-IN_FILES = [
-    row
-    for row in COLUMNS
-    # A third column of text holds weights whatever its name.
-    if "source" not in row[2] and row[0] not in ("first two", "numbers as names")
+HEADERLESS: list[tuple[str, dict[str, Any], tuple[int, int, float | None] | str]] = [
+    ("0 1", {}, (0, 1, None)),
+    ("0 1 7", {}, (0, 1, 7.0)),
+    ("0 1 7", {"weight": None}, (0, 1, None)),
+    ("0 1 7", {"weight": 2}, (0, 1, 7.0)),
+    ("0 1 7", {"source": 1, "target": 0}, (1, 0, 7.0)),
+    ("5 0 1", {"source": 1, "target": 2}, (0, 1, None)),
+    ("0 1 7 9", {"source": 0, "target": 1, "weight": 2}, (0, 1, 7.0)),
+    ("0 1 7 9", {"source": 0, "target": 1}, (0, 1, None)),
+    (
+        "0 1 7 9",
+        {},
+        "4 columns without a header: say which are meant by position, as in CALLsource=0, target=1, weight=2)",
+    ),
+    ("0 1 7 9", {"weight": None}, "4 columns without a header: say which are meant by position"),
+    ("0 1 7", {"weight": 0}, "3 columns without a header: say which are meant by position"),
+    ("0 1", {"weight": 0}, "must be different columns, not weight=0"),
+    ("0 1", {"source": 0, "target": 4}, "no column 4; available positions: 0 to 1"),
 ]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize(
-    ("columns", "options", "ends", "weight"), [row[1:] for row in IN_FILES], ids=[c[0] for c in IN_FILES]
-)
-def test_files_have_the_same_columns(
-    suffix: str, columns: dict[str, Any], options: dict[str, Any], ends: Any, weight: float | None, tmp_path: Path
+@pytest.mark.parametrize(("line", "options", "outcome"), HEADERLESS)
+@pytest.mark.parametrize(("name", "separator"), [("a.txt", " "), ("a.csv", ",")])
+def test_columns_of_text_without_a_header(
+    name: str, separator: str, line: str, options: dict[str, Any], outcome: Any, tmp_path: Path
 ) -> None:
-    graph = read_file(columns, tmp_path / f"edges{suffix}", directed=True, num_vertices=6, **options)
-    src, dst, weights = graph.to_edgelist()
-    assert (src.tolist(), dst.tolist()) == ([ends[0]], [ends[1]])
-    assert (None if weights is None else weights.tolist()) == (None if weight is None else [weight])
+    path = tmp_path / name
+    path.write_text(line.replace(" ", separator) + "\n")
+    if isinstance(outcome, str):
+        with pytest.raises(ArgumentError) as caught:
+            gp.read_graph(path, **options)
+        assert outcome.replace("CALL", f"gp.read_graph('{path}', ") in str(caught.value)
+        return
+    src, dst, weights = gp.read_graph(path, directed=True, num_vertices=6, **options).to_edgelist()
+    assert (src.tolist(), dst.tolist()) == ([outcome[0]], [outcome[1]])
+    assert (None if weights is None else weights.tolist()) == (None if outcome[2] is None else [outcome[2]])
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_file_with_a_weight_and_one_other_column_is_rejected(suffix: str, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="edges need a source and a target besides the weight: pass columns="):
-        read_file({"a": [0], "weight": [1]}, tmp_path / f"edges{suffix}")
+def test_the_command_line_names_its_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "paid.csv"
+    path.write_text("tx_id,from_account,to_account,amount\n1,2,3,5\n2,3,4,6\n")
+    assert main(["cc", "-f", str(path)]) == 2
+    assert "say which are meant, as in --columns from_account,to_account, and --weight if" in capsys.readouterr().err
+    assert main(["cc", "-f", str(path), "--columns", "from_account,to_account"]) == 0
+    path.write_text("1 2 3 4\n")
+    assert main(["cc", "-f", str(path), "--format", "edgelist"]) == 2
+    assert "by position, as in --columns 0,1,2" in capsys.readouterr().err
 
 
 WRONG: list[tuple[str, dict[str, Any], dict[str, Any], type[Exception], str]] = [
-    ("no such weight", {"a": [0], "b": [1]}, {"weight": "cost"}, ArgumentError, "weight='cost': no such column; avail"),
-    (
-        "no such source",
-        {"a": [0], "b": [1]},
-        {"source": "x", "target": "b"},
-        ArgumentError,
-        "source='x': no such column",
-    ),
-    ("one column", {"a": [0]}, {}, ArgumentError, "edges need a source and a target .*; available columns: 'a'"),
-    (
-        "a weight of one column",
-        {"a": [0], "weight": [1]},
-        {},
-        ArgumentError,
-        "edges need a source and a target besides",
-    ),
-    ("no columns", {}, {}, ArgumentError, "edges need a source and a target .*; available columns: none"),
+    ("one column", {"a": [0]}, {}, ArgumentError, "edges need a source and a target; available columns: 'a'"),
+    ("no columns", {}, {}, ArgumentError, "edges need a source and a target; available columns: none"),
     ("null id", {"a": ["x", None], "b": ["y", "z"]}, {}, GraphError, "column 'a' is null in row 1: drop the row"),
-    ("null weight", {"a": [0], "b": [1], "weight": [None]}, {}, GraphError, "column 'weight' is null in row 0"),
-    ("NaN", {"a": [0], "b": [1], "weight": [np.nan]}, {}, GraphError, "NaN|column 'weight' is null in row 0"),
+    ("null weight", {"src": [0], "dst": [1], "weight": [None]}, {}, GraphError, "column 'weight' is null in row 0"),
+    ("NaN", {"src": [0], "dst": [1], "weight": [np.nan]}, {}, GraphError, "NaN|column 'weight' is null in row 0"),
     (
         "weights of strings",
-        {"a": [0], "b": [1], "value": ["x"]},
+        {"src": [0], "dst": [1], "value": ["x"]},
         {},
         ArgumentTypeError,
         "column 'value' has weights of dtype object, not numbers: pass weight=None",
@@ -147,17 +236,17 @@ def test_wrong_columns_are_named(
 
 def test_names_of_columns_need_not_be_strings() -> None:
     frame = pandas.DataFrame({0: ["a"], 1: ["b"], (2, 3): [7.0]})
-    graph = gp.Graph.from_pandas(frame, weight=(2, 3))  # type: ignore[arg-type]
+    graph = gp.Graph.from_pandas(frame, 0, 1, (2, 3))  # type: ignore[arg-type]
     assert graph.to_arrow().to_pydict() == {"source": ["a"], "target": ["b"], "weight": [7.0]}
 
 
 def test_repeated_names_of_columns_are_refused() -> None:
     frame = pandas.DataFrame([[0, 1, 2]], columns=["a", "a", "b"])
-    with pytest.raises(ArgumentError, match="source='a': 2 columns have this name: rename them"):
-        gp.Graph.from_pandas(frame)
+    with pytest.raises(ArgumentError, match="2 columns have the name 'a': rename them"):
+        gp.Graph.from_pandas(frame, "a", "b")
     table = pyarrow.table([[0], [1], [2]], names=["a", "b", "b"])
-    with pytest.raises(ArgumentError, match="target='b': 2 columns have this name"):
-        gp.Graph.from_arrow(table)
+    with pytest.raises(ArgumentError, match="2 columns have the name 'b'"):
+        gp.Graph.from_arrow(table, "a", "b")
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "Int64", "UInt16", "int64[pyarrow]", "category"])
@@ -177,7 +266,7 @@ def test_strings_of_any_pandas_dtype_are_ids(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "Float64", "float64[pyarrow]", "Int32"])
 def test_numbers_of_any_pandas_dtype_are_weights(dtype: str) -> None:
-    frame = pandas.DataFrame({"a": [0], "b": [1], "weight": [2]}).astype({"weight": dtype})
+    frame = pandas.DataFrame({"src": [0], "dst": [1], "weight": [2]}).astype({"weight": dtype})
     weights = gp.Graph.from_pandas(frame).weights
     assert weights is not None
     assert weights.tolist() == [2, 2]

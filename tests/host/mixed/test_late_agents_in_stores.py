@@ -43,7 +43,7 @@ def stop_after(superstep: int) -> Any:
 @pytest.fixture
 def graph() -> gp.Graph:
     rng = np.random.default_rng(3)
-    return gp.Graph.from_edgelist(*rng.integers(0, 12, (2, 40)), num_vertices=12, duplicates="drop")
+    return gp.Graph.from_edgelist(*rng.integers(0, 12, (2, 40)), num_vertices=12, combine="min")
 
 
 def run(graph: gp.Graph, compute: Any, store: Any, **options: Any) -> Any:

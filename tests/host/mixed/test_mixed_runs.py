@@ -161,7 +161,7 @@ def test_results_do_not_depend_on_the_number_of_workers(graph: gp.Graph, make: A
 def test_random_graphs(case: tuple[int, list[tuple[int, int]], set[int]], is_directed: bool, with_sums: bool) -> None:
     n, edges, chosen = case
     graph = gp.Graph.from_edgelist(
-        [u for u, _ in edges], [v for _, v in edges], num_vertices=n, directed=is_directed, duplicates="drop"
+        [u for u, _ in edges], [v for _, v in edges], num_vertices=n, directed=is_directed, combine="min"
     )
     program, oracle = (totals if with_sums else smallest)(lambda old, new: new % 4 == 1)
     result = gp.run(
