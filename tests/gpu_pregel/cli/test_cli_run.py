@@ -95,7 +95,7 @@ def test_the_table_of_supersteps_goes_to_stderr_and_nothing_to_stdout(
     assert runs[0].endswith("(4 supersteps, completed)")
     assert "of 3 trials" in err
     assert [line.split()[1] for line in lines[-5:-1]] == ["init", "pull", "pull", "pull"]
-    assert lines[-6].startswith("superstep  direction  active vertices")
+    assert lines[-6].startswith("superstep  direction  rule  active vertices")
     assert lines[-1].split()[0] == "total"
 
 

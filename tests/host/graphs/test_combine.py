@@ -6,12 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import networkx
 import numpy as np
-import pandas
 import pyarrow as pa
 import pytest
-import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +17,11 @@ from gpu_pregel.cli import main
 from gpu_pregel.errors import ArgumentError, GraphError
 from gpu_pregel.host.graphs import csr as host_csr
 from tests.graphs import arrays, edge_lists
+from tests.packages import needs
+
+networkx = needs("networkx", "test")
+pandas = needs("pandas", "test")
+sparse = needs("scipy.sparse", "test")
 
 COMBINE = ("sum", "min", "max", "mean", "first", "count")
 DTYPES = ("i4", "u4", "i8", "u8", "f4", "f8")
@@ -177,7 +179,7 @@ SOURCES: dict[str, Callable[..., gp.Graph]] = {
         *gp.Graph.from_pandas(frame()).to_csr(), ids=["ann", "bob", "cid"], **options
     ),
     "SciPy": lambda _, **options: gp.Graph.from_scipy(
-        scipy.sparse.coo_array(
+        sparse.coo_array(
             ([5, 5, 3, 3, 9, 9, 4, 4], ([0, 1, 0, 1, 0, 1, 1, 2], [1, 0, 1, 0, 1, 0, 2, 1])), shape=(3, 3)
         ),
         ids=["ann", "bob", "cid"],
@@ -207,7 +209,7 @@ def test_a_directed_file_is_combined_after_its_reverse_edges_are_added(tmp_path:
 
 
 def test_entries_that_are_symmetric_once_added_up() -> None:
-    matrix = scipy.sparse.coo_array(([1, 2, 3], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    matrix = sparse.coo_array(([1, 2, 3], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     assert gp.Graph.from_scipy(matrix).is_directed
     assert edges_of(gp.Graph.from_scipy(matrix, combine="sum")) == [[0, 1, 3]]
     assert edges_of(gp.Graph.from_scipy(matrix, combine="sum", directed=False)) == [[0, 1, 3]]
