@@ -143,11 +143,11 @@ BOTH_WAYS = {
 }
 
 
-def frame() -> pandas.DataFrame:
+def frame() -> Any:
     return pandas.DataFrame(EDGES, columns=["source", "target", "weight"])
 
 
-def multigraph() -> networkx.MultiGraph:
+def multigraph() -> Any:
     graph = networkx.MultiGraph()
     graph.add_weighted_edges_from(EDGES)
     return graph
