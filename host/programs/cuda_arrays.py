@@ -75,7 +75,7 @@ def array_sizes(
 
 def mirror_sizes(message: Fields, count: int) -> list[tuple[int, Any, Any]]:
     """Return the same of messages for that many rows, and of the bitmap of those that have one."""
-    return [*((count, dtype, None) for dtype in inbox_dtypes(message)), (-(-count // WARP), np.uint32, None)]
+    return [*((count, dtype, None) for dtype in inbox_dtypes(message)), (-(-count // WARP), np.uint32, 0)]
 
 
 def read_elements(device: Device, array: Any, places: Array) -> Array:
