@@ -269,9 +269,9 @@ def _committed_values(
     if packs is not None and policy.superstep >= len(found.trace):
         stored = packs.stored([f"value{k}" for k in range(len(value.dtypes))])
     if stored is None:
-        return value.pack([target.hand_out(array) for array in ready.state.values])
+        return value.pack(ready.state.values)
     arrays = [np.frombuffer(data, dtype) for data, dtype in zip(stored.values(), value.dtypes, strict=True)]
-    return value.pack([target.hand_out(target.upload(array.copy())) for array in arrays])
+    return value.pack([target.upload(array.copy()) for array in arrays])
 
 
 def _is_due(folded: Any) -> bool:

@@ -169,7 +169,7 @@ def run(
             graph=graph,
             stats=stats_of(target, partitions, master.trace, compile_seconds() - compiled_before),
             trace=Trace(master.trace),
-            values=ready.compiled.value.pack([target.hand_out(array) for array in state.values]),
+            values=ready.compiled.value.pack(state.values),
             status=status,
             aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
         )
