@@ -132,8 +132,8 @@ def check(case: Case, device: str, options: dict[str, Any], *, per_edge: bool, s
 
 
 @pytest.mark.parametrize(("device", "mode", "partitions", "case"), ways())
-def test_exactly_the_receivers_apply(device: str, mode: str, partitions: int, case: Case) -> None:
-    options = {"mode": mode, "partitions": partitions, "deterministic": False}
+def test_exactly_the_receivers_apply(device: str, mode: Any, partitions: int, case: Case) -> None:
+    options: dict[str, Any] = {"mode": mode, "partitions": partitions, "deterministic": False}
     check(case, device, options, per_edge=False, selective=False)
 
 
@@ -141,8 +141,8 @@ def test_exactly_the_receivers_apply(device: str, mode: str, partitions: int, ca
 @pytest.mark.parametrize("per_edge", [False, True])
 @pytest.mark.parametrize("mode", ["push", "pull"])
 @pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
-def test_per_edge_and_selectively(device: str, mode: str, per_edge: bool, selective: bool) -> None:
-    options = {"mode": mode, "partitions": 1}
+def test_per_edge_and_selectively(device: str, mode: Any, per_edge: bool, selective: bool) -> None:
+    options: dict[str, Any] = {"mode": mode, "partitions": 1}
     check(CASES["sum"], device, options, per_edge=per_edge, selective=selective)
 
 
@@ -191,7 +191,7 @@ def interpret(
     return values, rows
 
 
-RANDOM = {
+RANDOM: dict[str, tuple[Any, Callable[[int, int], int]]] = {
     "sum": ("sum", lambda a, b: a + b),
     "exclusive or": (gp.Combiner(lambda a, b: a ^ b, 0), lambda a, b: a ^ b),
     "or": ("or", lambda a, b: a | b),
@@ -259,7 +259,8 @@ def test_a_resumed_run_applies_what_was_in_flight(device: str, tmp_path: Any) ->
     )
     whole = gp.run(graph, program, device=device)
     assert whole.to_numpy().tolist() == [1, -1, 5, 5, 5]
-    file, options = tmp_path / "run.db", {"device": device, "on_limit": "return"}
+    file = tmp_path / "run.db"
+    options: dict[str, Any] = {"device": device, "on_limit": "return"}
     gp.run(graph, program, checkpoint=gp.Checkpoint(file, every=1), max_supersteps=2, **options)
     resumed = gp.run(graph, program, checkpoint=gp.Checkpoint(file, every=1), resume=True, **options)
     assert resumed.to_numpy().tolist() == whole.to_numpy().tolist()

@@ -113,8 +113,8 @@ _COMBINE = faults_in(
     ),
     (
         "every message marks its receiver",
-        " and is_nothing(combine_at(inbox, v, message)):",
-        ":\n            combine_at(inbox, v, message)",
+        "if combine_at(inbox, v, message) == nothing and not always:",
+        "combine_at(inbox, v, message)\n        if not always:",
         f"{_READ_ONCE}[labels-push-short] {_SHAPES}test_stars[emulated-5000 push 1]",
     ),
     (

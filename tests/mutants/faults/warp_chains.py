@@ -92,8 +92,8 @@ FAULTS = faults_in(
     ),
     (
         "lanes without an edge have a message",
-        "has_message = lane < total and differs(message, identity)",
-        "has_message = differs(message, identity)",
+        "has_message = lane < total\n            begin, end",
+        "has_message = True\n            begin, end",
         f"{_ONE_WARP}[31-emulated]",
     ),
     (
