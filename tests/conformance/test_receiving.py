@@ -148,7 +148,7 @@ def test_per_edge_and_selectively(device: str, mode: Any, per_edge: bool, select
 
 @pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
 @pytest.mark.parametrize("mode", ["push", "pull"])
-def test_a_hub_that_receives_only_the_identity_applies(device: str, mode: str) -> None:
+def test_a_hub_that_receives_only_the_identity_applies(device: str, mode: Any) -> None:
     """Its row is read in pieces."""
     leaves = 70_000 if device == "cpu" else 1_100
     src = np.arange(1, leaves + 1)
@@ -222,10 +222,8 @@ def test_random_graphs(device: str, name: str) -> None:
         edges = data.draw(st.lists(st.tuples(vertex, vertex), max_size=60))
         start = data.draw(st.lists(st.integers(-5, 5), min_size=n, max_size=n))
         frontier = data.draw(st.sets(vertex, max_size=12))
-        mode, partitions = (
-            data.draw(st.sampled_from(["push", "pull", "auto"])),
-            data.draw(st.sampled_from([1, 2] if n > 64 else [1])),
-        )
+        mode: Any = data.draw(st.sampled_from(["push", "pull", "auto"]))
+        partitions = data.draw(st.sampled_from([1, 2] if n > 64 else [1]))
         graph = gp.Graph.from_edgelist([u for u, _ in edges], [v for _, v in edges], num_vertices=n, directed=True)
         result = gp.run(
             graph,
