@@ -188,8 +188,8 @@ _VERTICES = faults_in(
     ),
     (
         "apply sees the aggregates of senders",
-        "totals)\n                    has_message, message = accept",
-        "seen)\n                    has_message, message = accept",
+        "totals)\n                has_message, message = accept",
+        "seen)\n                has_message, message = accept",
         _WATCHED,
     ),
     (

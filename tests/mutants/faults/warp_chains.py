@@ -134,12 +134,6 @@ FAULTS = faults_in(
         f"{_RESULTS}[emulated-150]",
     ),
     (
-        "messages that combine to none are applied",
-        "return has_message and differs(combined, identity), combined",
-        "return has_message, combined",
-        f"{_CHAIN}test_messages_are_combined_to_the_same_bits[65536-emulated]",
-    ),
-    (
         "a warp's messages reach those who take none",
         "                has_message = accepts(value, ctx)\n",
         "                has_message = True\n",
