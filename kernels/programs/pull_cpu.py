@@ -61,6 +61,32 @@ def _make_pull_signals(functions: Functions) -> Any:
     can_exit, absorbing = _early_exit(functions)
     always, may_cancel = functions.always, functions.may_cancel
 
+    def pull_every_row(
+        work: Any,
+        begins: Any,
+        ends: Any,
+        in_indices: Any,
+        origin: Any,
+        signals: Any,
+        frontier: Any,
+        all_active: Any,
+        is_hidden: Any,
+        inbox: Any,
+        marks: Any,
+    ) -> None:
+        first, last = claim(work)
+        while first < last:
+            for i in range(first, last):
+                message = identity
+                begin, end = row_range(begins, ends, i)
+                for e in range(begin, end):
+                    prefetch(in_indices, e + EDGES_AHEAD)
+                    message = cast(combine(message, get(signals, local_number(load(in_indices, e), origin))))
+                    if can_exit and message == absorbing:
+                        break
+                put(inbox, i, message)
+            first, last = claim(work)
+
     def pull(
         work: Any,
         begins: Any,
@@ -105,7 +131,7 @@ def _make_pull_signals(functions: Functions) -> Any:
                 first = _word_end(first, last)
             first, last = claim(work)
 
-    return pull
+    return pull_every_row if always else pull
 
 
 def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
