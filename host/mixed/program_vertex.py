@@ -92,10 +92,13 @@ class ProgramVertex:
     def _continue(self, agent: Context, ctx: VertexContext) -> None:
         """Apply the messages, if there are any or all vertices apply."""
         old = self._packed(agent.value)
-        incoming = self._combine(agent, ctx, old)
-        if not self._always and self._is_nothing(incoming):
+        receives = bool(agent.messages) and (
+            "receives" not in self._functions or bool(self._call("receives", ctx, old, ctx))
+        )
+        if not (receives or self._always):
             agent.vote_to_halt()
             return
+        incoming = self._combine(agent, ctx) if receives else self._identity
         before = encode(_plain(old))
         new = self._call("apply", ctx, old, incoming, ctx)
         if self._is_data:  # the function may have modified it
@@ -108,18 +111,12 @@ class ProgramVertex:
             agent.aggregate(name, self._call(f"aggregator {name!r}", ctx, old, new, ctx))
         self._conclude(agent, ctx, new, is_active=is_active, applied=1)
 
-    def _combine(self, agent: Context, ctx: VertexContext, value: Any) -> Any:
-        """Return the combined message, or the identity."""
-        result, messages = self._identity, agent.messages
-        if messages and ("receives" not in self._functions or self._call("receives", ctx, value, ctx)):
-            for message in messages:
-                result = self._call("combine", ctx, result, self._packed_message(message))
+    def _combine(self, agent: Context, ctx: VertexContext) -> Any:
+        """Return the combined message."""
+        result = self._identity
+        for message in agent.messages:
+            result = self._call("combine", ctx, result, self._packed_message(message))
         return result
-
-    def _is_nothing(self, message: Any) -> bool:
-        if self._is_data:
-            return encode(message) == encode(self._identity)
-        return bool(message == self._identity)
 
     def _conclude(self, agent: Context, ctx: VertexContext, value: Any, *, is_active: bool, applied: int) -> None:
         """Keep the value; send if the vertex is active, and keep it awake for the next superstep."""

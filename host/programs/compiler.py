@@ -20,7 +20,7 @@ from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.checks_cpu import with_checks
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit, Parameters
 
-_DIGEST_VERSION = 1
+_DIGEST_VERSION = 2
 """Part of every program's digest, which checkpoints store: raised when a program's meaning changes."""
 _MAX_COMPILED = 256
 """Programs kept in memory."""
@@ -86,7 +86,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
             "pull": kernel(pull_cpu.make_pull(one, has_weights=has_weights)),
             "slot": kernel(pull_cpu.make_slot(one)),
             "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
-            "apply": kernel(program_cpu.make_apply(one, always=program.active == "always")),
+            "apply": kernel(program_cpu.make_apply(one)),
             "chain": None,
         }
 
@@ -121,7 +121,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
-            "apply": program_cuda.make_apply(functions, arrays, always=program.active == "always"),
+            "apply": program_cuda.make_apply(functions, arrays),
             "chain": chain_cuda.make_chain(functions, arrays) if _is_chained(program, functions) else None,
         }
 
@@ -197,6 +197,7 @@ def _compile(
         aggregators=tuple(aggregators),
         parameters=_parameters(program),
         ascending=program.ascending,
+        always=program.active == "always",
     )
     if guard is not None:
         functions = guard(functions, checks.argument_types(dtypes))

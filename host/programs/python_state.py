@@ -284,8 +284,6 @@ class PythonState(ProgramState):
             if v in excluded:
                 continue
             incoming = inbox.get(v, self._identity)
-            if incoming == self._identity and not self._always:
-                continue
             applied += 1
             ctx, old = self._context(v, superstep, seen), self._value(v)
             new = self._call("apply", ctx, old, incoming, ctx)

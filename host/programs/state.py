@@ -234,6 +234,11 @@ class ProgramState(ABC):
             part.use(vertices, 8 * self._word.itemsize)
 
     @property
+    def aggregate_names(self) -> tuple[str, ...]:
+        """The names of the aggregates."""
+        return tuple(name for name, *_ in self._program.aggregates)
+
+    @property
     def initial_totals(self) -> tuple[Any, ...]:
         """The aggregates before the first superstep: their identities."""
         return tuple(dtype.type(start) for _, dtype, start in self._program.aggregates)

@@ -130,6 +130,8 @@ class Functions:
     parameters: Parameters
     ascending: bool = False
     """Whether the messages to a vertex do not decrease with the number of their source."""
+    always: bool = False
+    """Whether every vertex applies in every superstep, so that no kernel need tell which of them received messages."""
     records: bool = False
     """Whether what the functions raise is recorded."""
 
@@ -142,6 +144,11 @@ class Functions:
     def pulls_along_edges(self) -> bool:
         """Whether a pull computes messages edge by edge: if they differ, or only some edges are read."""
         return self.per_edge or self.is_selective
+
+    @property
+    def may_cancel(self) -> bool:
+        """Whether messages that differ from the identity may combine to it, as +1 and -1 in a sum."""
+        return self.built_in in (None, "sum")
 
     @property
     def takes_any(self) -> bool:

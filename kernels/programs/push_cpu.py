@@ -92,6 +92,7 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, has_weights)
     combine_at, is_receiver = make_combine_at(functions), make_is_receiver(device, functions)
+    marks = not functions.always
 
     def send_row(u: Any, i: Any, begin: Any, end: Any, edges: Any, state: Any, inbox: Any) -> None:
         indices, weights = edges
@@ -103,7 +104,7 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
             v = local_number(np.int64(load(indices, e)), origin)
             if is_receiver(receivers, v, n):
                 message = cast(send_along(value, weight_of(weights, e), ctx))
-                if combine_at(inbox_bits, v, message) and not get_bit(touched, v):
+                if combine_at(inbox_bits, v, message) and marks and not get_bit(touched, v):
                     fetch_and_or(touched, v >> 6, bit(v))
 
     return device(send_row)

@@ -22,7 +22,6 @@ from gpu_pregel.kernels.programs.fields import (
     Functions,
     make_cast,
     make_context,
-    make_differs,
     make_get,
     make_put,
     make_weight,
@@ -128,9 +127,8 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
     get, put = make_get(device, functions.value), make_put(device, functions.value)
     row_range, _ = make_ranges(offset)
     spread, message_of, accepts = _make_spread(offset), _make_message(functions, arrays), _make_accepts(functions)
-    combine, differs = make_combine(functions), make_differs(device, functions.message)
-    context = make_context(device, functions.context)
-    change = make_change(device, functions, bits_of_float, always=False)
+    combine, context = make_combine(functions), make_context(device, functions.context)
+    change = make_change(device, functions, bits_of_float)
 
     @device
     def combine_alike(has_message: Any, v: Any, message: Any) -> Any:
@@ -148,7 +146,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
                 if target == lane:
                     combined = combine(combined, one)
             has_message = has_message and first == lane
-        return has_message and differs(combined, identity), combined
+        return has_message, combined
 
     @device
     def receiver(indices: Any, e: Any, total: Any) -> Any:
@@ -184,7 +182,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
         while True:
             state = (out_degrees, in_degrees, superstep + row - 1, parameters)
             message = message_of((u, value, length), owner, total, e, weights, state)
-            has_message = lane < total and differs(message, identity)
+            has_message = lane < total
             begin, end = offset(0), offset(0)
             # What the lanes have written in the superstep before is visible to all of them.
             cuda.syncwarp()
