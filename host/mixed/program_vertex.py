@@ -12,7 +12,7 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.interpreter import STRICT, UserFunction
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
-from gpu_pregel.kernels.programs.fields import VertexContext
+from gpu_pregel.kernels.programs.fields import VertexContext, stream_of
 
 FIGURES = "figures of supersteps"
 """The aggregator of the trace; with spaces it is no name that a program may use."""
@@ -29,9 +29,11 @@ class ProgramVertex:
     graph : Graph
     parameters : tuple of scalars
         Of the declared dtypes.
+    seed : int
+        Of the random numbers.
     """
 
-    def __init__(self, program: InterpretedProgram, graph: Graph, parameters: tuple[Any, ...]) -> None:
+    def __init__(self, program: InterpretedProgram, graph: Graph, parameters: tuple[Any, ...], seed: int = 0) -> None:
         declared = program.declaration
         self._program = program
         self._ids = graph.ids
@@ -40,6 +42,7 @@ class ProgramVertex:
         names = (name for name, _ in program.parameters)
         values = (one.item() for one in parameters)
         self._parameters = named_numbers("Parameters", dict(zip(names, values, strict=True)))
+        self._stream = stream_of(seed)
         self._identity = program.plain_identity
 
     @cached_property
@@ -66,7 +69,8 @@ class ProgramVertex:
             "Aggregated", {name: agent.aggregated(name) for name, *_ in self._program.aggregates}
         )
         degrees = int(self._out_degrees[v]), int(self._in_degrees[v])
-        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, self._parameters)
+        shared = aggregated, self._parameters, self._stream
+        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, *shared)
 
     def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
         return self._functions[role](ctx.vertex, ctx.superstep, *arguments)
@@ -127,7 +131,7 @@ class ProgramVertex:
                 agent.send_to_neighbors(_plain(self._call("message", ctx, value, ctx)))
             return
         for target, weight in agent.edges:
-            agent.send(target, _plain(self._call("message", ctx, value, weight, ctx)))
+            agent.send(target, _plain(self._call("message", ctx, value, weight, ctx.towards(target))))
 
     def _packed(self, value: Any) -> Any:
         """Return a value as the program's functions take it; the codec keeps no names of fields."""

@@ -48,12 +48,12 @@ class CheckedState(CpuState):
         super().__init__(program, partitions, graph.out_degrees, graph.in_degrees, device, always=always)
         self._interpreted = interpret_program(declaration, {name: dtype for name, dtype, _ in program.aggregates})
         self._graph = graph
-        self._parameter_values: tuple[Any, ...] = ()
+        self._given_parameters: tuple[tuple[Any, ...], int] = ((), 0)
 
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
-        super().set_parameters(values)
-        self._parameter_values = values
+    def set_parameters(self, values: tuple[Any, ...], seed: int = 0) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes, and the seed."""
+        super().set_parameters(values, seed)
+        self._given_parameters = values, seed
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
@@ -78,7 +78,7 @@ class CheckedState(CpuState):
         except Exception as error:
             failure = error
         twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
-        twin.set_parameters(self._parameter_values)
+        twin.set_parameters(*self._given_parameters)
         twin.attach(values, frontier)
         twin.context_arrays, twin._given, twin.posted = aggregates, self._given, posted
         if self.excluded is not None:

@@ -107,6 +107,8 @@ class Identity(NamedTuple):
         The values of the program's parameters. Runs that were saved before there were parameters have none.
     initial, frontier : str or None
         Digests of what was given as ``initial=`` and ``frontier=``.
+    seed : int
+        Of the random numbers; runs that were saved before there were any have 0.
     """
 
     vertices: int
@@ -118,6 +120,7 @@ class Identity(NamedTuple):
     parameters: dict[str, str]
     initial: str | None = None
     frontier: str | None = None
+    seed: int = 0
 
 
 def _as_identity(saved: list[Any]) -> Identity:
@@ -392,5 +395,10 @@ def _difference_of_starts(saved: Identity, own: Identity) -> str:
                 f"belongs to a run with parameter {name!r} = {saved.parameters.get(name)}, not {value}: choose another "
                 f"run_id, or pass the parameters that it was started with"
             )
+    if saved.seed != own.seed:
+        return (
+            f"belongs to a run with seed={saved.seed}, not {own.seed}: choose another run_id, or pass the seed that it "
+            f"was started with"
+        )
     name = "initial" if saved.initial != own.initial else "frontier"
     return f"belongs to a run with another {name}=: choose another run_id, or pass what it was started with"

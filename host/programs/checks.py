@@ -20,7 +20,7 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.fingerprint import large_integers
-from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
+from gpu_pregel.kernels.programs.fields import CONTEXT_NAMES, Fields, Parameters, VertexContext, named_type
 
 COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
 """What Numba raises; its error for syntax that it cannot compile, such as an import, is no ``NumbaError``."""
@@ -32,6 +32,11 @@ _ATOMICS = (
 )
 
 
+DRAW_IS_MISSING = (
+    "ctx.random(draw) takes the number of the draw: ctx.random(0) is the first number of a call, ctx.random(1) another"
+)
+
+
 class ProgramChecks:
     """Compiles a program's functions one by one and checks their results, once per program and machine.
 
@@ -39,9 +44,17 @@ class ProgramChecks:
     """
 
     def __init__(
-        self, program: VertexProgram, value: Fields, message: Fields, parameters: Parameters, digest: str | None
+        self,
+        program: VertexProgram,
+        value: Fields,
+        message: Fields,
+        parameters: Parameters,
+        digest: str | None,
+        *,
+        draws: bool = False,
     ) -> None:
         self._program = program
+        self._stream = types.UniTuple(types.int64, 3) if draws else types.none
         self._parameters = _named_type("Parameters", dict(parameters))
         self._value = value
         self._message = message
@@ -98,7 +111,7 @@ class ProgramChecks:
         return dtypes
 
     def _context_type(self, aggregated: Any) -> Any:
-        parts = [types.int64] * 5 + [aggregated, self._parameters]
+        parts = [types.int64] * 5 + [aggregated, self._parameters, self._stream]
         return types.BaseTuple.from_types(parts, VertexContext)
 
 
@@ -154,6 +167,8 @@ def explaining_compilation(device: str) -> Iterator[None]:
 
 def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
     result = result_type(function, role, arguments)
+    if isinstance(result, types.BoundFunction):
+        raise ProgramError(f"{role} returns a method, not its result{place_of(function)}: {DRAW_IS_MISSING}")
     if fields is BOOL:
         if not isinstance(result, (types.Boolean, types.Integer)):
             raise ProgramError(f"{role} returns {result}, but must return True or False{place_of(function)}")
@@ -199,13 +214,17 @@ def _essence(error: Exception) -> str:
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
     message = re.sub(r'\n *File "[^"\n]*", line \d+:\n.*?\n *\^+ *(?=\n|$)', "", _plain_text(error), flags=re.DOTALL)
     lines = [re.sub(r"\.? Raised from .*", "", line.strip()) for line in message.splitlines()]
+    if re.search(
+        r"missing a required argument: 'draw'|Unknown attribute '\w+' of type BoundFunction\(.*VertexC", message
+    ):
+        return DRAW_IS_MISSING
     for number, text in reversed(list(enumerate(lines))):
         call = next((line[4:] for line in lines[number:] if line.startswith(">>> ")), "")
         if call and text.endswith("found for signature:"):
             return f"{call} is not supported{_ATOMICS if _IS_ATOMIC.search(text) else ''}"
         unknown = re.match(r"(Unknown attribute '\w+') of type VertexContext\(", text)
         if unknown:
-            return f"{unknown[1]} of ctx, which has {', '.join(VertexContext._fields)}"
+            return f"{unknown[1]} of ctx, which has {', '.join(CONTEXT_NAMES)}"
         if re.match(r"Unknown attribute '\w+' of type none", text):
             return (
                 f"{text}: ctx.parameters is None if the program declares no parameters, and ctx.aggregated if it "

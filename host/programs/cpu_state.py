@@ -187,12 +187,13 @@ class CpuState(ProgramState):
         if touched is None:
             inbox = part.mirrors = part.mirrors or self._message_arrays(count)
         selective = self._program.is_selective
-        chosen: tuple[Any, ...] = (edges.rows, receivers, touched) if selective else ()
+        per_edge = self._program.signal is None
+        chosen: tuple[Any, ...] = (edges.rows, receivers, touched) if selective else (edges.rows,) if per_edge else ()
         arguments = (edges.begins, edges.ends, edges.indices, *sources, *chosen)
         self._device.launch(self._program.pull, count, *arguments, inbox, chunk=chunk)
         if len(hubs.rows):
             pieces = part.hub_mirrors = part.hub_mirrors or self._message_arrays(len(hubs.rows))
-            chosen = (part.hub_vertices, receivers, None) if selective else ()
+            chosen = (part.hub_vertices, receivers, None) if selective else (part.hub_vertices,) if per_edge else ()
             arguments = (hubs.begins, hubs.ends, edges.indices, *sources, *chosen)
             self._device.launch(self._program.pull, len(hubs.rows), *arguments, pieces, chunk=1)
             self._device.launch(

@@ -132,7 +132,7 @@ class CudaState(ProgramState):
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched, woken))
         self._signals, self._partials = made["signals"], made["partials"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
-        self._failures, self._rows_read, self._parameter_values = failures, 0, ()
+        self._failures, self._rows_read, self._given_parameters = failures, 0, ((), 0)
         record = (self._control[FAILURE : FAILURE + 1],) if program.records else ()
         self.context_arrays, self._totals = (*made["aggregates"], *record), (*made["totals"], *record)
         (self._no_weights,), (self._no_rows,) = made["no weights"], made["no rows"]
@@ -262,7 +262,7 @@ class CudaState(ProgramState):
             given: tuple[Any, ...] = (self._signals,)
             if program.signal is None:
                 chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
-                given = (self._weights(edges), *sources, activity.active_vertices == self._n, chosen)
+                given = (self._weights(edges), *sources, activity.active_vertices == self._n, edges.rows, chosen)
             warps = -(-count // WARP) + len(edges.piece_vertices)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
@@ -350,7 +350,7 @@ class CudaState(ProgramState):
         if failure is not None:
             # The row of the superstep is missing if a message failed.
             failed = superstep + written - (failure.role != "message")
-            raise self._failures.error_of(failure, failed, self, self._parameter_values)
+            raise self._failures.error_of(failure, failed, self, self._given_parameters)
         own = control[ROW:].reshape(-1, self._width)[:written]
         self._check_progress(own, superstep, launched, written)
         (rows,) = self._exchange.gather_figures([own])
@@ -371,11 +371,11 @@ class CudaState(ProgramState):
             found = f"ran {written} supersteps of the {launched} launched from superstep {superstep} on"
             raise stalled(self._device.name, found, "the program")
 
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+    def set_parameters(self, values: tuple[Any, ...], seed: int = 0) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes, and the seed."""
         count, record = len(self._program.aggregates), self._totals[-1:] if self._program.records else ()
-        super().set_parameters(values)
-        self.context_arrays, self._parameter_values = (*self.context_arrays, *record), values
+        super().set_parameters(values, seed)
+        self.context_arrays, self._given_parameters = (*self.context_arrays, *record), (values, seed)
         self._totals = (*self._totals[:count], *self.context_arrays[count:])
 
     def restore(self, arrays: Mapping[str, Array]) -> None:

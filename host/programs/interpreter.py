@@ -16,7 +16,7 @@ import numpy as np
 
 from gpu_pregel.errors import VertexError
 from gpu_pregel.host.programs.combiners import field_names
-from gpu_pregel.kernels.programs.fields import Fields
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext, stage_of
 
 STRICT: dict[str, Any] = {"divide": "raise", "over": "raise", "invalid": "raise", "under": "ignore"}
 """How NumPy treats the arithmetic of NumPy scalars in a program's functions: what it would warn about is an error."""
@@ -37,10 +37,12 @@ class UserFunction:
         The declared type of its result.
     id_of : callable
         Returns the user's id of a vertex.
+    number : int
+        That of an aggregator.
     """
 
-    def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any]) -> None:
-        self.role = role
+    def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any], number: int = 0) -> None:
+        self.role, self._stage = role, stage_of(role, number)
         self._function = getattr(function, "py_func", function)
         self._fields, self._id_of = fields, id_of
 
@@ -53,6 +55,8 @@ class UserFunction:
             The function divides by zero or indexes out of range, or its result does not fit. Any other exception of
             the function is raised as it is, with a note that names the vertex.
         """
+        if isinstance(arguments[-1], VertexContext):
+            arguments = (*arguments[:-1], arguments[-1].at_stage(self._stage))
         try:
             result = self._function(*arguments)
         except (ArithmeticError, IndexError) as error:

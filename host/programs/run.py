@@ -132,6 +132,7 @@ def run(
     parameters: Mapping[str, Any] | None = None,
     initial: Any = None,
     frontier: Any = None,
+    seed: int = 0,
     device: DeviceName = "auto",
     mode: Mode = "auto",
     partitions: int = 1,
@@ -147,7 +148,7 @@ def run(
     """Run a vertex program on a device: :func:`gpu_pregel.run` for programs of numbers, without agents."""
     graph = as_graph(graph)
     check_options(program, mode, check, on_limit, partitions, max_supersteps)
-    given = given_of(graph, program, parameters, initial, frontier)
+    given = given_of(graph, program, parameters, initial, frontier, seed)
     target = get_device(device, threads=threads)
     compiled_before = compile_seconds()
     opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: identify(graph, program, given))
@@ -220,7 +221,7 @@ def prepare(
         push_limit=directions.push_limit,
         checked=program if check else None,
     )
-    state.set_parameters(given.parameters)
+    state.set_parameters(given.parameters, given.seed)
     state.start_from(given.values, given.frontier)
     return ReadyProgram(compiled, directions, state)
 
@@ -237,21 +238,23 @@ def stats_of(target: Device, partitions: int, rows: list[dict[str, Any]], compil
 
 
 class Given(NamedTuple):
-    """What a run starts from, checked: parameters, and the values and the frontier (a bitmap) if they were given."""
+    """What a run starts from, checked: parameters, values and frontier (a bitmap) if they were given, and the seed."""
 
     parameters: tuple[Any, ...]
     values: tuple[Array, ...] | None
     frontier: Array | None
+    seed: int = 0
 
 
 def given_of(
-    graph: Graph, program: VertexProgram, parameters: Mapping[str, Any] | None, initial: Any, frontier: Any
+    graph: Graph, program: VertexProgram, parameters: Mapping[str, Any] | None, initial: Any, frontier: Any, seed: int
 ) -> Given:
     """Check these arguments of a run."""
     return Given(
         parameter_values(program.declared_parameters, parameters),
         None if initial is None else initial_values(graph, program, initial),
         None if frontier is None else frontier_words(graph, frontier),
+        check_integer("seed", seed, 0, (1 << 63) - 1),
     )
 
 
@@ -337,6 +340,7 @@ def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
         },
         initial=None if given.values is None else _digest(given.values),
         frontier=None if given.frontier is None else _digest((given.frontier,)),
+        seed=given.seed,
     )
 
 

@@ -239,10 +239,11 @@ class ProgramState(ABC):
         """The aggregates that senders see, on the device, as arrays[1]."""
         return self.context_arrays[: len(self._program.aggregates)]
 
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
-        upload = self._device.upload
-        arrays = tuple(upload(array) for array in parameter_arrays(self._program.parameters, values))
+    def set_parameters(self, values: tuple[Any, ...], seed: int = 0) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes, and the seed."""
+        upload, parameters = self._device.upload, self._program.parameters
+        given = (*values, np.int64(seed)) if len(values) < len(parameters) else values
+        arrays = tuple(upload(array) for array in parameter_arrays(parameters, given))
         self.context_arrays = (*self.aggregates, *arrays)
 
     def snapshot(self) -> dict[str, Array]:
