@@ -60,9 +60,13 @@ class UserFunction:
         try:
             result = self._function(*arguments)
         except (ArithmeticError, IndexError) as error:
-            failure, trace = f"{type(error).__name__}: {error}", error.__traceback__
+            subject = indexed_expression(error.__traceback__) if isinstance(error, IndexError) else ""
+            failure, trace = f"{type(error).__name__}: {subject}{error}", error.__traceback__
         except Exception as error:
-            error.add_note(f"raised by {self.role} for vertex {self._id_of(vertex)!r} in superstep {superstep}")
+            place = line_of(self._function, error.__traceback__)
+            error.add_note(
+                f"raised by {self.role} for vertex {self._id_of(vertex)!r} in superstep {superstep} ({place})"
+            )
             raise
         else:
             try:
@@ -75,12 +79,32 @@ class UserFunction:
         raise failed.with_traceback(trace)
 
 
+def indexed_expression(trace: TracebackType | None) -> str:
+    """Return the expression with an index at which a traceback ends, as in ``table[ctx.vertex]: ``, or nothing."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    code = trace.tb_frame.f_code
+    line, last, begin, end = list(code.co_positions())[trace.tb_lasti // 2]
+    text = linecache.getline(code.co_filename, line or 0)
+    if not text or line != last or begin is None or end is None:
+        return ""
+    return f"{text.encode()[begin:end].decode()}: "
+
+
 def line_of(function: Any, trace: TracebackType | None = None) -> str:
-    """Return the file and the line in which a traceback ends, or those of the function, with the line's text."""
+    """Return the file and the line in which a traceback leaves the user's code, or those of the function, with its text.
+
+    Libraries that it calls are left out.
+    """
     code = getattr(function, "py_func", function).__code__
     file, line = code.co_filename, code.co_firstlineno
     while trace is not None:
-        file, line, trace = trace.tb_frame.f_code.co_filename, trace.tb_lineno, trace.tb_next
+        name = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
+        if name not in ("numpy", "collections", "gpu_pregel") or trace.tb_frame.f_code is code:
+            file, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
     if file == "<string>":  # a built-in combiner
         return ""
     text = linecache.getline(file, line).strip()

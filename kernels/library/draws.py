@@ -96,7 +96,7 @@ def register_method(target: str, make_template: Any, infer: Any, overload: Any) 
 
     template = make_template(types.BaseNamedTuple, "random", implement, inline="never", **options)
 
-    class OfContext(template):  # type: ignore[misc]
+    class OfContext(template):  # type: ignore[misc, valid-type]
         """The method of a ``ctx`` only: other named tuples may have a field of that name."""
 
         def _resolve(self, typ: Any, attr: str) -> Any:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import cuda, types
-from numba.cuda.extending import infer_getattr, overload
-from numba.cuda.typing.templates import make_overload_method_template
+from numba.cuda.extending import infer_getattr, lower_builtin, lower_cast, overload
+from numba.cuda.typing import templates
 
-from gpu_pregel.kernels.library import atomics, atomics_cuda, draws, sorted_rows
+from gpu_pregel.kernels.library import atomics, atomics_cuda, draws, records, sorted_rows
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, float_of_bits
 
 _SIGNED = {32: types.int32, 64: types.int64}
@@ -122,4 +122,5 @@ def _share(function: Callable[..., Any]) -> None:
 
 for shared in (*sorted_rows.PORTABLE, *draws.PORTABLE):
     _share(shared)
-draws.register_method("cuda", make_overload_method_template, infer_getattr, overload)
+draws.register_method("cuda", templates.make_overload_method_template, infer_getattr, overload)
+records.register(templates, lower_builtin, lower_cast)

@@ -18,6 +18,7 @@ import numba
 import numpy as np
 
 from gpu_pregel.kernels.library.draws import MOST_DRAWS, NOBODY, STAGES, draw_of
+from gpu_pregel.kernels.library.records import as_record
 
 Jit = Callable[[Any], Any]
 
@@ -220,7 +221,7 @@ def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
 @functools.cache
 def named_type(name: str, names: tuple[str, ...]) -> Any:
     """Return the named tuple type of values, ``ctx.aggregated`` or ``ctx.parameters`` with these names."""
-    made = cast(Any, namedtuple)(name, names)
+    made = as_record(cast(Any, namedtuple)(name, names))
     copyreg.pickle(made, _reduced)  # the class itself is no attribute of a module
     return made
 
