@@ -213,7 +213,7 @@ def _plain_text(error: BaseException) -> str:
 
 
 def _fields_of(kinds: Sequence[Any]) -> dict[str, set[tuple[str, ...]]]:
-    """Return the names of the fields of all named tuples among some types, and inside them, by what Numba calls each."""
+    """Return the names of the fields of all named tuples among and inside some types, by what Numba calls each."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for kind in kinds:
         if isinstance(kind, types.BaseNamedTuple):

@@ -94,10 +94,7 @@ def indexed_expression(trace: TracebackType | None) -> str:
 
 
 def line_of(function: Any, trace: TracebackType | None = None) -> str:
-    """Return the file and the line in which a traceback leaves the user's code, or those of the function, with its text.
-
-    Libraries that it calls are left out.
-    """
+    """Return the file and line in which a traceback leaves the user's code, or those of the function, with its text."""
     code = getattr(function, "py_func", function).__code__
     file, line = code.co_filename, code.co_firstlineno
     while trace is not None:
