@@ -16,10 +16,20 @@ import numpy as np
 
 from gpu_pregel.errors import VertexError
 from gpu_pregel.host.programs.combiners import field_names
+from gpu_pregel.host.programs.unsigned import on_overflow
 from gpu_pregel.kernels.programs.fields import Fields, VertexContext, stage_of
 
-STRICT: dict[str, Any] = {"divide": "raise", "over": "raise", "invalid": "raise", "under": "ignore"}
-"""How NumPy treats the arithmetic of NumPy scalars in a program's functions: what it would warn about is an error."""
+STRICT: dict[str, Any] = {
+    "divide": "raise",
+    "over": "call",
+    "invalid": "raise",
+    "under": "ignore",
+    "call": on_overflow,
+}
+"""How NumPy treats the arithmetic of NumPy scalars in a program's functions: what it would warn about is an error.
+
+Unsigned integers wrap around, as in compiled code.
+"""
 
 BOOL = Fields((np.dtype(np.bool_),), False)
 """The result of a function that answers yes or no."""
