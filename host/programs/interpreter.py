@@ -70,7 +70,7 @@ class UserFunction:
         try:
             result = self._function(*arguments)
         except (ArithmeticError, IndexError) as error:
-            subject = indexed_expression(error.__traceback__) if isinstance(error, IndexError) else ""
+            subject = indexed_expression(error.__traceback__) if "out of bounds for axis" in str(error) else ""
             failure, trace = f"{type(error).__name__}: {subject}{error}", error.__traceback__
         except Exception as error:
             place = line_of(self._function, error.__traceback__)
