@@ -11,10 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numba.core.errors import NumbaError
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -165,7 +167,21 @@ def run(
         policy = NumericPolicy(state, ready.directions, halt=halt_function(program, given.parameters), start=start)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
-            status = master.run()
+            try:
+                status = master.run()
+            except (GpuPregelError, NumbaError, MemoryError):
+                raise
+            except Exception as error:
+                if not isinstance(target, CpuDevice) or check:
+                    raise
+                if resumed is not None:
+                    error.add_note(
+                        f"in superstep {master.superstep}: run again with check=True, which names the vertex"
+                    )
+                    raise
+                options = (mode, partitions, max_supersteps)
+                _name_vertex(graph, program, given, target, options, deterministic=deterministic)
+                raise
         result = ProgramResult(
             graph=graph,
             stats=stats_of(target, partitions, master.trace, compile_seconds() - compiled_before),
@@ -175,6 +191,24 @@ def run(
             aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
         )
     return within_limit(result, program, on_limit, max_supersteps)
+
+
+def _name_vertex(
+    graph: Graph,
+    program: VertexProgram,
+    given: Given,
+    target: Device,
+    options: tuple[Mode, int, int | None],
+    *,
+    deterministic: bool,
+) -> None:
+    """Repeat a run in which a function has raised on the CPU, its last superstep in Python, which names the vertex."""
+    mode, partitions, max_supersteps = options
+    ready = prepare(
+        graph, program, given, target, mode, partitions, deterministic=deterministic, check=False, repeats=True
+    )
+    policy = NumericPolicy(ready.state, ready.directions, halt=halt_function(program, given.parameters))
+    _make_master(policy, None, None, max_supersteps, lambda *_, **__: None).run()
 
 
 def within_limit(result: Result, program: VertexProgram, on_limit: str, max_supersteps: int | None) -> Result:
@@ -202,8 +236,12 @@ def prepare(
     *,
     deterministic: bool,
     check: bool,
+    repeats: bool = False,
 ) -> ReadyProgram:
-    """Compile a program for a device and make its state, which starts from what is given."""
+    """Compile a program for a device and make its state, which starts from what is given.
+
+    With ``repeats``, as with ``check``, a superstep that fails on the CPU is repeated in Python.
+    """
     compiled = compile_for_device(target, graph, program, check=check)
     costs = direction_costs(target.gpu, compiled, graph)
     directions = make_direction_rule(
@@ -219,7 +257,7 @@ def prepare(
         partitions=partitions,
         with_pull=mode != "push",
         push_limit=directions.push_limit,
-        checked=program if check else None,
+        checked=program if check or repeats else None,
     )
     state.set_parameters(given.parameters, given.seed)
     state.start_from(given.values, given.frontier)

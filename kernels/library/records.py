@@ -11,7 +11,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import cgutils, types
+from numba import types
+from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.typing import templates
 from numba.extending import lower_builtin, lower_cast
@@ -85,7 +86,7 @@ _REPLACE = "gpu_pregel record._replace"
 def register(templates: Any, lower_builtin: Any, lower_cast: Any) -> None:
     """Make records known to a compiler, by its modules for typing and lowering."""
 
-    class Replace(templates.AbstractTemplate):  # type: ignore[misc, name-defined]
+    class Replace(templates.AbstractTemplate):
         key = _REPLACE
 
         def generic(self, args: Any, kws: Any) -> Any:
@@ -103,7 +104,7 @@ def register(templates: Any, lower_builtin: Any, lower_cast: Any) -> None:
             found = templates.signature(result, *(given.get(name, omitted) for name in names), recvr=self.this)
             return found.replace(pysig=inspect.Signature(named))
 
-    class Methods(templates.AttributeTemplate):  # type: ignore[misc, name-defined]
+    class Methods(templates.AttributeTemplate):
         key = types.BaseNamedTuple
 
         def resolve__replace(self, record: Any) -> Any:

@@ -57,7 +57,7 @@ UNIFYING: dict[str, Callable[..., Any]] = {
     "assigned": assigned,
     "returned": returned,
     "fields of the result": lambda value, incoming, ctx: (
-        ((1.0, 2.0) if ctx.vertex > 1 else value).hub,  # type: ignore[attr-defined]
+        ((1.0, 2.0) if ctx.vertex > 1 else value).hub,  # type: ignore[union-attr]
         ((1.0, 2.0) if ctx.vertex > 1 else value)[1],
     ),
     "replaced": lambda value, incoming, ctx: value._replace(hub=1, authority=2.0) if ctx.vertex > 1 else value,
@@ -166,3 +166,48 @@ def test_signed_overflow_and_narrow_results_that_differ_stay_errors(way: dict[st
     if way["device"] == "python":
         narrow = of(lambda ctx: np.uint32(ctx.vertex + 1) * np.uint32(2**32 - 1) >> np.uint32(3))
         assert "a result exceeds uint32" in narrow
+
+
+def stop(value: Any, incoming: Any, ctx: Any) -> Any:
+    if ctx.vertex == 3 and ctx.superstep == 2:
+        raise ValueError("enough")
+    return incoming
+
+
+@pytest.mark.parametrize("mode", ["push", "pull"])
+@pytest.mark.parametrize("way", WAYS)
+def test_an_exception_of_a_function_has_vertex_superstep_and_line(way: dict[str, Any], mode: str) -> None:
+    one = gp.VertexProgram(
+        value=np.int64, init=lambda ctx: 5, message=lambda value, ctx: value - 1, combine="min", apply=stop
+    )
+    text = text_of(lambda: run(one, {**way, "mode": mode}))
+    assert re.search(r"vertex ('d'|3) .*in superstep 2|vertex 3: ", text)
+    assert "enough" in text
+    assert re.search(r"test_program_mistakes\.py, line \d+: raise ValueError", text)
+
+
+@pytest.mark.parametrize("device", ["cpu", "python", pytest.param("emulated", marks=EMULATED)])
+def test_an_exception_of_a_body_has_vertex_and_line(device: str) -> None:
+    frontier = gp.Frontier(gp.Graph.from_edgelist(list("abcd"), list("bcde")), device=device)
+    array = frontier.full(0, np.int64)
+
+    def body(v: Any, array: Any) -> Any:
+        if v == 3:
+            raise ValueError("enough")
+        return 1
+
+    def along(u: Any, v: Any, weight: Any, array: Any) -> Any:
+        if v == 3:
+            raise ValueError("enough")
+        return True
+
+    for call, where in [
+        (lambda: gp.process_vertices(body, frontier, [array]), "vertex 'd'"),
+        (lambda: gp.process_edges(along, frontier, [array], mode="push"), "the edge from 'c' to 'd'"),
+    ]:
+        text = text_of(call)
+        assert where in text
+        assert re.search(r"test_program_mistakes\.py, line \d+: raise ValueError", text)
+    if device != "cpu":
+        text = text_of(lambda: gp.process_vertices(lambda v, array: array[v + 2], frontier, [array]))
+        assert "vertex 'd'" in text
