@@ -108,7 +108,6 @@ class Identity(NamedTuple):
     initial, frontier : str or None
         Digests of what was given as ``initial=`` and ``frontier=``.
     seed : int
-        Of the random numbers; runs that were saved before there were any have 0.
     """
 
     vertices: int
@@ -396,9 +395,6 @@ def _difference_of_starts(saved: Identity, own: Identity) -> str:
                 f"run_id, or pass the parameters that it was started with"
             )
     if saved.seed != own.seed:
-        return (
-            f"belongs to a run with seed={saved.seed}, not {own.seed}: choose another run_id, or pass the seed that it "
-            f"was started with"
-        )
+        return f"belongs to a run with seed={saved.seed}, not {own.seed}: pass the seed that it was started with"
     name = "initial" if saved.initial != own.initial else "frontier"
     return f"belongs to a run with another {name}=: choose another run_id, or pass what it was started with"

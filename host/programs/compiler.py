@@ -18,7 +18,8 @@ from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit_program, device, jit_program
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.checks_cpu import with_checks
-from gpu_pregel.kernels.programs.fields import SEED, Fields, Functions, Jit, Parameters, with_stages
+from gpu_pregel.kernels.programs.fields import SEED, Fields, Functions, Jit, Parameters
+from gpu_pregel.kernels.programs.stages import with_stages
 
 _DIGEST_VERSION = 1
 """Part of every program's digest, which checkpoints store: raised when a program's meaning changes."""

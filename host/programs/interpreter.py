@@ -17,7 +17,8 @@ import numpy as np
 from gpu_pregel.errors import VertexError
 from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.unsigned import on_overflow
-from gpu_pregel.kernels.programs.fields import Fields, VertexContext, stage_of
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext
+from gpu_pregel.kernels.programs.stages import stage_of
 
 STRICT: dict[str, Any] = {
     "divide": "raise",

@@ -174,7 +174,7 @@ def test_a_resumed_run_continues_with_the_same_numbers(graph: gp.Graph, tmp_path
     options: dict[str, Any] = {"device": device, "seed": 3, "on_limit": "return"}
     saved = {**options, "checkpoint": tmp_path / "runs.db"}
     gp.run(graph, TO_ALL, max_supersteps=2, **saved)
-    with pytest.raises(CheckpointError, match=r"seed=3, not 4: .* pass the seed that it was started with"):
+    with pytest.raises(CheckpointError, match=r"seed=3, not 4: pass the seed that it was started with"):
         gp.run(graph, TO_ALL, max_supersteps=STEPS, resume=True, **{**saved, "seed": 4})
     resumed = gp.run(graph, TO_ALL, max_supersteps=STEPS, resume=True, **saved)
     straight = gp.run(graph, TO_ALL, max_supersteps=STEPS, **options)
