@@ -142,7 +142,7 @@ class CpuState(ProgramState):
         for array, total in zip(self.aggregates, totals, strict=True):
             array[0] = total
         if self._next_parameters is not None:
-            self.set_parameters(self._next_parameters)
+            self.set_parameters(self._next_parameters, self._seed)
         self._apply(superstep)
         active_vertices, active_edges, applied = self._sum_counts()
         return [SuperstepFigures(Activity(active_vertices, active_edges), applied, self._fold())]
@@ -194,13 +194,14 @@ class CpuState(ProgramState):
             part.mirrors = self._empty_mirrors(part.mirrors, count)
             inbox, marks = part.mirrors[:-1], part.mirrors[-1]
         selective = self._program.is_selective
-        chosen: tuple[Any, ...] = (edges.rows, receivers) if selective else ()
+        per_edge = self._program.signal is None
+        chosen: tuple[Any, ...] = (edges.rows, receivers) if selective else (edges.rows,) if per_edge else ()
         arguments = (edges.begins, edges.ends, edges.indices, *sources, *chosen)
         self._device.launch(self._program.pull, count, *arguments, inbox, marks, chunk=chunk)
         if pieces := len(hubs.rows):
             part.hub_mirrors = self._empty_mirrors(part.hub_mirrors, pieces)
             sent, sent_marks = part.hub_mirrors[:-1], part.hub_mirrors[-1]
-            chosen = (part.hub_vertices, receivers) if selective else ()
+            chosen = (part.hub_vertices, receivers) if selective else (part.hub_vertices,) if per_edge else ()
             arguments = (hubs.begins, hubs.ends, edges.indices, *sources, *chosen)
             self._device.launch(self._program.pull, pieces, *arguments, sent, sent_marks, chunk=1)
             arguments = (hubs.rows, sent, sent_marks, None, inbox, marks)

@@ -188,7 +188,7 @@ class CudaState(ProgramState):
         own, count = self._upload_parameters(self._next_parameters), len(self._program.aggregates)
         self._totals = (*self._totals[:count], *own, *self._totals[count + len(own) :])
         steps = self._execute(direction, superstep, activity, limit)
-        self.set_parameters(self._next_parameters)
+        self.set_parameters(self._next_parameters, self._seed)
         return steps
 
     def _execute(self, direction: str, superstep: int, activity: Activity, limit: int) -> list[SuperstepFigures]:
@@ -274,7 +274,7 @@ class CudaState(ProgramState):
             given: tuple[Any, ...] = (self._signals, own.frontier, all_active, superstep, self._hidden)
             if program.signal is None:
                 chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
-                given = (self._weights(edges), *sources, all_active, chosen)
+                given = (self._weights(edges), *sources, all_active, edges.rows, chosen)
             warps = -(-count // WARP) + len(edges.piece_vertices)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
@@ -364,7 +364,8 @@ class CudaState(ProgramState):
             # The row of the superstep is missing if a message failed.
             failed = superstep + written - (failure.role != "message")
             changed = None if failure.role == "message" else self._next_parameters
-            raise self._failures.error_of(failure, failed, self, self._sent_with if changed is None else changed)
+            parameters = self._sent_with if changed is None else changed
+            raise self._failures.error_of(failure, failed, self, (parameters, self._seed))
         own = control[ROW:].reshape(-1, self._width)[:written]
         self._check_progress(own, superstep, launched, written)
         (rows,) = self._exchange.gather_figures([own])
@@ -385,10 +386,10 @@ class CudaState(ProgramState):
             found = f"ran {written} supersteps of the {launched} launched from superstep {superstep} on"
             raise stalled(self._device.name, found, "the program")
 
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+    def set_parameters(self, values: tuple[Any, ...], seed: int = 0) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes, and the seed."""
         count, record = len(self._program.aggregates), self._totals[-1:] if self._program.records else ()
-        super().set_parameters(values)
+        super().set_parameters(values, seed)
         self.context_arrays = (*self.context_arrays, *record)
         self._totals = (*self._totals[:count], *self.context_arrays[count:])
 

@@ -135,8 +135,11 @@ def _make_pull_signals(functions: Functions) -> Any:
 
 
 def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
-    """Dense side, where each edge has its own message: compute and combine those of the active in-neighbours."""
-    send, combine, identity = functions.send, functions.combine, functions.identity
+    """Dense side, where each edge has its own message: compute and combine those of the active in-neighbours.
+
+    ``rows`` may list the vertices of the rows.
+    """
+    send_along, combine, identity = make_send_along(device, functions), functions.combine, functions.identity
     get, put = make_get(device, functions.value), make_put(device, functions.message)
     cast, context = make_cast(device, functions.message), make_context(device, functions.context)
     weight_of, always = make_weight(device, has_weights), functions.always
@@ -157,6 +160,7 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
         values: Any,
         frontier: Any,
         all_active: Any,
+        rows: Any,
         inbox: Any,
         marks: Any,
     ) -> None:
@@ -175,7 +179,7 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
                         u = local_number(v, origin)
                         if all_active or get_bit(frontier, u):
                             ctx = context(v, superstep, n, out_degrees[u], in_degrees[u], aggregates)
-                            sent = cast(send(get(values, u), weight_of(in_weights, e), ctx))
+                            sent = cast(send_along(get(values, u), weight_of(in_weights, e), row_vertex(rows, i), ctx))
                             message = cast(combine(message, sent))
                             is_received = True
                             if can_exit and message == absorbing:
@@ -252,7 +256,8 @@ def _make_pull_selectively(functions: Functions, *, has_weights: bool) -> Any:
                         u = local_number(v, origin)
                         if all_active or get_bit(frontier, u):
                             ctx = context(v, superstep, n, out_degrees[u], in_degrees[u], aggregates)
-                            sent = cast(send_along(get(values, u), weight_of(in_weights, e), ctx))
+                            target = row_vertex(rows, i)
+                            sent = cast(send_along(get(values, u), weight_of(in_weights, e), target, ctx))
                             message = cast(combine(message, sent))
                             is_received = True
                             if takes_first or (can_exit and message == absorbing):

@@ -115,22 +115,23 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
     send_along, identity = make_send_along(device, functions), functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
+    target_of = _make_target_of(functions, arrays)
 
     @device
     def message_of(state: Any, u: Any, e: Any) -> Any:
-        weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active = state
+        weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets = state
         message = identity
         is_sent = all_active or get_bit(frontier, u)
         if is_sent:
             ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
-            message = cast(send_along(get(values, u), weight_of(weights, e), ctx))
+            message = cast(send_along(get(values, u), weight_of(weights, e), target_of(begins, targets, e), ctx))
         return is_sent, message
 
     pull_rows = _make_pull_rows(functions, arrays, message_of)
 
     @kernel(
         *(*_pull_types(arrays), arrays.weights, arrays.offsets, arrays.offsets, types.int64, arrays.aggregates),
-        *(arrays.values, arrays.vertices, types.boolean, arrays.row_receivers, types.boolean),
+        *(arrays.values, arrays.vertices, types.boolean, arrays.vertices, arrays.row_receivers, types.boolean),
         *(arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
     )
     def pull_along(
@@ -148,6 +149,7 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         values: Any,
         frontier: Any,
         all_active: Any,
+        targets: Any,
         receivers: Any,
         accumulate: Any,
         inbox: Any,
@@ -155,12 +157,39 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         pieces: Any,
         piece_marks: Any,
     ) -> None:
-        state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active)
+        state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets)
         n = len(out_degrees)
         bounds = (begins, ends, hub_begins, hub_ends)
         pull_rows(rows, *bounds, indices, state, receivers, n, accumulate, inbox, marks, pieces, piece_marks)
 
     return pull_along
+
+
+def _make_target_of(functions: Functions, arrays: ArrayTypes) -> Any:
+    """``target_of(begins, targets, e)``: the vertex in whose row edge e is; ``targets`` lists the vertices of the rows.
+
+    It is looked up where messages draw random numbers, and nowhere else.
+    """
+    offset = arrays.offset
+
+    @device
+    def search(begins: Any, targets: Any, e: Any) -> Any:
+        row, end = np.uint32(0), np.uint32(len(begins))
+        while np.uint32(end - row) > np.uint32(1):
+            middle = np.uint32(row + (np.uint32(end - row) >> np.uint32(1)))
+            if offset(begins[middle]) <= e:
+                row = middle
+            else:
+                end = middle
+        if len(targets):
+            row = targets[row]
+        return row
+
+    @device
+    def none(begins: Any, targets: Any, e: Any) -> Any:
+        return np.uint32(0)
+
+    return search if functions.draws_per_edge else none
 
 
 def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:

@@ -101,9 +101,10 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
         ctx = context(u, superstep, n, out_degrees[i], in_degrees[i], aggregates)
         value = get(values, i)
         for e in range(begin, end):
-            v = local_number(np.int64(load(indices, e)), origin)
+            target = np.int64(load(indices, e))
+            v = local_number(target, origin)
             if is_receiver(receivers, v, n):
-                message = cast(send_along(value, weight_of(weights, e), ctx))
+                message = cast(send_along(value, weight_of(weights, e), target, ctx))
                 if combine_at(inbox_bits, v, message) and marks and not get_bit(touched, v):
                     fetch_and_or(touched, v >> 6, bit(v))
 
