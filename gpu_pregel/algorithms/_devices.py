@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
-from gpu_pregel.host.devices import Choice, get_device
+from gpu_pregel.host.devices import DeviceChoice, get_device
 from gpu_pregel.host.graphs.graph import Graph, as_graph
 
 _Arguments = ParamSpec("_Arguments")
@@ -34,7 +34,7 @@ def chooses_device(function: Callable[_Arguments, _Result]) -> Callable[_Argumen
     return cast(Callable[_Arguments, _Result], call)
 
 
-def device_of(algorithm: str, graph: Graph, device: str = "auto", threads: int | None = None) -> Choice:
+def device_of(algorithm: str, graph: Graph, device: str = "auto", threads: int | None = None) -> DeviceChoice:
     """Return the device for an algorithm of the registry on a graph, and the reason."""
     from gpu_pregel.algorithms.registry import algorithm as entry_of
 

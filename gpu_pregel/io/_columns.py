@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.host.graphs.edge_columns import Choice, Columns, find_columns, has_end_names
+from gpu_pregel.host.graphs.edge_columns import Columns, NamedColumns, find_columns, has_end_names
 from gpu_pregel.io._options import ReadOptions
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf", re.IGNORECASE)
@@ -37,7 +37,7 @@ def choose_columns(
     line : int, optional
         The line of the header, or of the first edge if there is no header.
     """
-    choice = Choice(options.source, options.target, options.weight)
+    choice = NamedColumns(options.source, options.target, options.weight)
     place = path if line is None else f"{path}, line {line}"
     return find_columns(names, width, choice, f"gp.read_graph({path!r}, ", place=place, numbered=True)
 

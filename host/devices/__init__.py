@@ -70,7 +70,7 @@ def get_device(name: DeviceName = "auto", *, threads: int | None = None) -> Devi
     return device
 
 
-class Choice(NamedTuple):
+class DeviceChoice(NamedTuple):
     """A device for ``get_device``, and why it was chosen, for the statistics of a result."""
 
     name: str
@@ -79,7 +79,7 @@ class Choice(NamedTuple):
 
 def choose_device(
     name: DeviceName, threads: int | None, what: str, gpu_from: int | None, edges: int, given_on: str | None = None
-) -> Choice:
+) -> DeviceChoice:
     """Choose the device on which work on a graph is faster, if ``name`` is "auto"; any other device is obeyed.
 
     The environment variable ``GPU_PREGEL_DEVICE`` and ``threads`` decide first, as in :func:`get_device`.
@@ -100,20 +100,20 @@ def choose_device(
         ``gpu_from`` is None.
     """
     if name != "auto":
-        return Choice(name, f"device={name!r} was passed")
+        return DeviceChoice(name, f"device={name!r} was passed")
     requested = os.environ.get(DEVICE_VARIABLE) or "auto"
     if requested != "auto":
-        return Choice("auto", f"{DEVICE_VARIABLE}={requested}")
+        return DeviceChoice("auto", f"{DEVICE_VARIABLE}={requested}")
     if threads is not None:
-        return Choice("cpu", f"threads={threads} was passed")
+        return DeviceChoice("cpu", f"threads={threads} was passed")
     if gpu_from is None:
-        return Choice("cpu", f"{what} is faster on a GPU at no size measured")
+        return DeviceChoice("cpu", f"{what} is faster on a GPU at no size measured")
     if given_on is not None:
-        return Choice(given_on, f"the arrays of the graph were given in the memory of {given_on}")
+        return DeviceChoice(given_on, f"the arrays of the graph were given in the memory of {given_on}")
     compared = f"{what} is faster on a GPU from {gpu_from:,} stored edges on, and the graph has {edges:,}"
     if edges < gpu_from or _has_gpu():
-        return Choice("cpu" if edges < gpu_from else "cuda:0", compared)
-    return Choice("cpu", "there is no GPU that can be used")
+        return DeviceChoice("cpu" if edges < gpu_from else "cuda:0", compared)
+    return DeviceChoice("cpu", "there is no GPU that can be used")
 
 
 def usable_devices() -> list[str]:

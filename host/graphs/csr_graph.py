@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.host.devices import Choice, DeviceName, choose_device
+from gpu_pregel.host.devices import DeviceChoice, DeviceName, choose_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
@@ -167,7 +167,7 @@ class CSRGraph:
                 there = self._on(device)
                 there.keep(host, there.offset if host is self.indptr else host.dtype, device, values, shared=shared)
 
-    def _choose_device(self, what: str, gpu_from: int | None, device: DeviceName, threads: int | None) -> Choice:
+    def _choose_device(self, what: str, gpu_from: int | None, device: DeviceName, threads: int | None) -> DeviceChoice:
         """Return the device for work on this graph, which a GPU does faster from ``gpu_from`` stored edges on."""
         given_on: str | None = self._facts.get("given on")
         if given_on is not None and not given_on.startswith("cuda"):

@@ -14,7 +14,7 @@ WEIGHT_NAMES = ("weight", "weights", "value")
 """Names of the column of weights, in the same way."""
 
 
-class Choice(NamedTuple):
+class NamedColumns(NamedTuple):
     """The columns that the caller names: sources and targets, or None for both, and weights, None or "auto"."""
 
     source: Any
@@ -33,7 +33,7 @@ class Columns(NamedTuple):
 def find_columns(
     names: Sequence[Any] | None,
     count: int | None,
-    choice: Choice,
+    choice: NamedColumns,
     call: str,
     *,
     place: str = "",

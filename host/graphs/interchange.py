@@ -12,7 +12,7 @@ from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
-from gpu_pregel.host.graphs.edge_columns import Choice, find_columns
+from gpu_pregel.host.graphs.edge_columns import NamedColumns, find_columns
 from gpu_pregel.host.graphs.networkx_adjacency import (
     attribute_values,
     read_adjacency,
@@ -180,7 +180,7 @@ def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) 
     if not isinstance(edges, pandas.DataFrame):
         raise ArgumentTypeError(f"edges must be a pandas DataFrame, not {type(edges).__name__}")
     call = "gp.Graph.from_pandas(edges, "
-    chosen = find_columns(list(edges.columns), None, Choice(source, target, weight), call)
+    chosen = find_columns(list(edges.columns), None, NamedColumns(source, target, weight), call)
     columns = {edges.columns[position]: edges.iloc[:, position] for position in chosen if position is not None}
     for name, column in columns.items():
         missing = column.isna()
@@ -205,7 +205,7 @@ def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> t
         raise ArgumentTypeError(f"edges must be an Arrow table, not {type(edges).__name__}")
     table = edges if isinstance(edges, pa.Table) else pa.table(edges)
     call = "gp.Graph.from_arrow(edges, "
-    chosen = find_columns(table.column_names, None, Choice(source, target, weight), call)
+    chosen = find_columns(table.column_names, None, NamedColumns(source, target, weight), call)
     columns = {table.column_names[position]: table[position] for position in chosen if position is not None}
     for name, column in columns.items():
         if column.null_count:
