@@ -4,8 +4,8 @@ Each entry is named by a digest of a function and everything it calls, so that e
 has another name, and the least recently used entries are deleted when the cache exceeds its limit. The folder is
 ``gpu_pregel`` in ``NUMBA_CACHE_DIR``, ``XDG_CACHE_HOME`` or ``~/.cache``, and never in the installed package.
 
-Loading an entry unpickles it, which may run any code. So folders and files must belong to this user or to root, and nobody
-else may write to them. The checksum of an entry covers its name: no file takes the place of another.
+Loading an entry unpickles it, which may run any code. So folders and files must belong to this user or to root, and
+nobody else may write to them. The checksum of an entry covers its name: no file takes the place of another.
 
 Comments and line numbers are not part of a digest. Kernels have no debug information and raise no exceptions; if a
 user's function raises one, its traceback shows the function's line at the time of compilation.
