@@ -44,12 +44,15 @@ def functions(folder: Path) -> dict[bool, Callable[[Context], Any]]:
         ctx.vote_to_halt()
         (folder / ctx.vertex_id).touch()
 
+    def receive(ctx: Context) -> None:
+        ctx.value = ctx.messages
+        ctx.vote_to_halt()
+
     def compute(ctx: Context) -> None:
         import time
 
         if ctx.superstep == 1:
-            ctx.value = ctx.messages
-            ctx.vote_to_halt()
+            receive(ctx)
             return
         note(ctx)
         if not (folder / "mended").exists():
@@ -64,8 +67,7 @@ def functions(folder: Path) -> dict[bool, Callable[[Context], Any]]:
 
     async def compute_on_loop(ctx: Context) -> None:
         if ctx.superstep == 1:
-            ctx.value = ctx.messages
-            ctx.vote_to_halt()
+            receive(ctx)
             return
         note(ctx)
         if not (folder / "mended").exists():
