@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from gpu_pregel.io import read_graph as read_graph
     from gpu_pregel.kernels.library import atomics as atomics
     from gpu_pregel.kernels.library import sorted_rows as sorted_rows
+    from gpu_pregel.kernels.library.draws import random as random
     from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
@@ -127,6 +128,7 @@ _HOMES = {
     "networkx": "gpu_pregel",
     "process_edges": "gpu_pregel.host.programs.operators",
     "process_vertices": "gpu_pregel.host.programs.operators",
+    "random": "gpu_pregel.kernels.library.draws",
     "read_graph": "gpu_pregel.io",
     "run": "gpu_pregel.host.mixed.run",
     "sorted_rows": "gpu_pregel.kernels.library",
@@ -156,7 +158,8 @@ if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept missp
 
     def __getattr__(name: str) -> object:
         if name == "__all__":
-            return sorted({*_HOMES, *_algorithms()} - {"networkx"})  # import * must not hide NetworkX
+            # import * must hide neither NetworkX nor the standard library's module.
+            return sorted({*_HOMES, *_algorithms()} - {"networkx", "random"})
         home = _HOMES.get(name) or _algorithms().get(name)
         if home is None:
             raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")

@@ -170,10 +170,9 @@ def _apply(
     woken = set()
     for v, old in enumerate(values):
         active[v] = False
-        message = inbox.get(v, program.identity)
-        if v in agents or (message == program.identity and not program.always):
+        if v in agents or not (v in inbox or program.always):
             continue
-        values[v] = program.apply(old, message)
+        values[v] = program.apply(old, inbox.get(v, program.identity))
         active[v] = program.always or values[v] != old
         if program.wake(old, values[v]):
             woken.add(v)

@@ -122,8 +122,8 @@ class EmulatedDevice:
         return array
 
     def hand_out(self, array: DeviceArray) -> DeviceArray:
-        """Return the array."""
-        return array
+        """Return the array as one that NumPy may read, as it is in this process's memory."""
+        return array.readable()
 
     def copy(self, array: DeviceArray, dtype: Any) -> DeviceArray:
         """Copy an array within the memory, as elements of a dtype of the same size."""

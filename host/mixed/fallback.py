@@ -59,7 +59,7 @@ def run_as_agents(
     if progress:
         observer = agents.observer
         options["observer"] = [*([observer] if callable(observer) else observer), ProgressObserver()]
-    compute = ProgramVertex(interpreted, graph, given.parameters)
+    compute = ProgramVertex(interpreted, graph, given.parameters, given.seed)
     vertices = _vertices(graph, given, interpreted.value)
     with ExitStack() as stack:
         if checkpoint is None or identity is None:

@@ -142,6 +142,7 @@ class MixedRun:
                 ready.state,
                 self.given.parameters,
                 numbers,
+                seed=self.given.seed,
                 neighbors=self.agents.neighbors,
                 combined=self.agents.combined,
             )

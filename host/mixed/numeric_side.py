@@ -21,7 +21,7 @@ from gpu_pregel.host.mixed.stored_inputs import Arrived, encode_inputs
 from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
-from gpu_pregel.kernels.programs.fields import VertexContext
+from gpu_pregel.kernels.programs.fields import VertexContext, stream_of
 
 Array = np.ndarray[Any, Any]
 
@@ -51,6 +51,7 @@ class NumericSide:
         parameters: tuple[Any, ...],
         agents: Array,
         *,
+        seed: int,
         neighbors: int,
         combined: bool,
     ) -> None:
@@ -62,6 +63,7 @@ class NumericSide:
         self._parameter_values: tuple[Any, ...] = ()
         self._parameters: Any = None
         self.set_parameters(parameters)
+        self._stream = stream_of(seed)
         self._agents = agents
         self._is_agent = np.zeros(graph.num_vertices if len(agents) else 0, bool)
         self._is_agent[agents] = True
@@ -323,7 +325,7 @@ class NumericSide:
         )
         graph, parameters = self._graph, self._parameters
         degrees = int(graph.out_degrees[vertex]), int(graph.in_degrees[vertex])
-        return VertexContext(vertex, superstep, graph.num_vertices, *degrees, aggregated, parameters)
+        return VertexContext(vertex, superstep, graph.num_vertices, *degrees, aggregated, parameters, self._stream)
 
     def _combine(self, effects: Iterable[Effect]) -> Refusals:
         """Combine the messages to each vertex in the order of (sender, sequence); return why it cannot be done."""
@@ -371,7 +373,8 @@ class NumericSide:
         ends = sources[active].tolist(), targets[active].tolist()
         with np.errstate(**STRICT):
             for k, u, v, *parts in zip(active.tolist(), *ends, *columns, strict=True):
-                given = (self._program.value.pack(parts), weights[k], self._context(u, self._superstep))
+                ctx = self._context(u, self._superstep)
+                given = (self._program.value.pack(parts), weights[k], ctx.towards(v) if per_edge else ctx)
                 message = self._functions["message"](u, self._superstep, *(given if per_edge else given[::2]))
                 sent = self._id_of(u), tuple(message) if fields.is_tuple else (message,)
                 self._arrived.setdefault(v, []).append(sent)

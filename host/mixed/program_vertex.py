@@ -12,7 +12,7 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.interpreter import STRICT, UserFunction
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
-from gpu_pregel.kernels.programs.fields import VertexContext
+from gpu_pregel.kernels.programs.fields import VertexContext, stream_of
 
 FIGURES = "figures of supersteps"
 """The aggregator of the trace; with spaces it is no name that a program may use."""
@@ -33,15 +33,18 @@ class ProgramVertex:
     graph : Graph
     parameters : tuple of scalars
         Of the declared dtypes.
+    seed : int
+        Of the random numbers.
     """
 
-    def __init__(self, program: InterpretedProgram, graph: Graph, parameters: tuple[Any, ...]) -> None:
+    def __init__(self, program: InterpretedProgram, graph: Graph, parameters: tuple[Any, ...], seed: int = 0) -> None:
         declared = program.declaration
         self._program = program
         self._ids = graph.ids
         self._in_degrees, self._out_degrees = graph.in_degrees, graph.out_degrees
         self._always, self._is_data = declared.active == "always", not declared.is_numeric
         self._parameters = self._named_parameters([one.item() for one in parameters])
+        self._stream = stream_of(seed)
         self._identity = program.plain_identity
 
     @cached_property
@@ -75,7 +78,7 @@ class ProgramVertex:
         parameters = self._parameters
         if self._program.declaration.master is not None:
             parameters = self._named_parameters(agent.aggregated(PARAMETERS))
-        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, parameters)
+        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, parameters, self._stream)
 
     def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
         return self._functions[role](ctx.vertex, ctx.superstep, *arguments)
@@ -92,10 +95,13 @@ class ProgramVertex:
     def _continue(self, agent: Context, ctx: VertexContext) -> None:
         """Apply the messages, if there are any or all vertices apply."""
         old = self._packed(agent.value)
-        incoming = self._combine(agent, ctx, old)
-        if not self._always and self._is_nothing(incoming):
+        receives = bool(agent.messages) and (
+            "receives" not in self._functions or bool(self._call("receives", ctx, old, ctx))
+        )
+        if not (receives or self._always):
             agent.vote_to_halt()
             return
+        incoming = self._combine(agent, ctx) if receives else self._identity
         before = encode(_plain(old))
         new = self._call("apply", ctx, old, incoming, ctx)
         if self._is_data:  # the function may have modified it
@@ -108,18 +114,12 @@ class ProgramVertex:
             agent.aggregate(name, self._call(f"aggregator {name!r}", ctx, old, new, ctx))
         self._conclude(agent, ctx, new, is_active=is_active, applied=1)
 
-    def _combine(self, agent: Context, ctx: VertexContext, value: Any) -> Any:
-        """Return the combined message, or the identity."""
-        result, messages = self._identity, agent.messages
-        if messages and ("receives" not in self._functions or self._call("receives", ctx, value, ctx)):
-            for message in messages:
-                result = self._call("combine", ctx, result, self._packed_message(message))
+    def _combine(self, agent: Context, ctx: VertexContext) -> Any:
+        """Return the combined message."""
+        result = self._identity
+        for message in agent.messages:
+            result = self._call("combine", ctx, result, self._packed_message(message))
         return result
-
-    def _is_nothing(self, message: Any) -> bool:
-        if self._is_data:
-            return encode(message) == encode(self._identity)
-        return bool(message == self._identity)
 
     def _conclude(self, agent: Context, ctx: VertexContext, value: Any, *, is_active: bool, applied: int) -> None:
         """Keep the value; send if the vertex is active, and keep it awake for the next superstep."""
@@ -136,7 +136,7 @@ class ProgramVertex:
                 agent.send_to_neighbors(_plain(self._call("message", ctx, value, ctx)))
             return
         for target, weight in agent.edges:
-            agent.send(target, _plain(self._call("message", ctx, value, weight, ctx)))
+            agent.send(target, _plain(self._call("message", ctx, value, weight, ctx.towards(target))))
 
     def _packed(self, value: Any) -> Any:
         """Return a value as the program's functions take it; the codec keeps no names of fields."""

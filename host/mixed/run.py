@@ -32,6 +32,7 @@ def run(
     parameters: Mapping[str, Any] | None = None,
     initial: Any = None,
     frontier: Any = None,
+    seed: int = 0,
     device: DeviceName = "auto",
     mode: Mode = "auto",
     partitions: int = 1,
@@ -66,6 +67,8 @@ def run(
     frontier : array_like of int, array_like of bool [n] or Frontier, optional
         The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
         ``graph.vertices(ids)`` translates ids.
+    seed : int, default 0
+        From 0 to 2^63 - 1: runs with the same seed draw the same numbers by ``ctx.random``, on every device.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python", "agents"}
         "auto" is a GPU if there is one and the graph has at least a million stored edges, or arrays in its memory;
         ``stats["device_reason"]`` says why it was chosen. "python" calls the program's functions without compiling
@@ -138,8 +141,8 @@ def run(
     ArgumentError
         An argument is invalid, or the program cannot run with ``mode="push"``.
     CheckpointError
-        The newest checkpoint belongs to another graph or program, or to a run with other ``parameters``, ``initial`` or
-        ``frontier``.
+        The newest checkpoint belongs to another graph or program, or to a run with other ``parameters``, ``initial``,
+        ``frontier`` or ``seed``.
     ClaimedError
         Another process is executing the run.
     StoreError
@@ -213,7 +216,7 @@ def run(
             "check": check,
         }
         options |= {"max_supersteps": max_supersteps, "progress": progress, "resume": resume}
-        given = given_of(graph, program, parameters, initial, frontier) if program.is_numeric else None
+        given = given_of(graph, program, parameters, initial, frontier, seed) if program.is_numeric else None
         mixed = _run_beside(graph, program, given, agents, wake, (device, threads), checkpoint, options)
         return within_limit(mixed, program, on_limit, max_supersteps)
     if not _needs_agents(graph, program, device, threads, fallback, agents):
@@ -223,6 +226,7 @@ def run(
                 parameters=parameters,
                 initial=initial,
                 frontier=frontier,
+                seed=seed,
                 device=device,
                 mode=mode,
                 partitions=partitions,
@@ -245,7 +249,7 @@ def run(
     result = run_as_agents(
         graph,
         program,
-        given_of(graph, program, parameters, initial, frontier),
+        given_of(graph, program, parameters, initial, frontier, seed),
         Agents() if agents is None else agents,
         max_supersteps=max_supersteps,
         progress=progress,

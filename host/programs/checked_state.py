@@ -73,7 +73,7 @@ class CheckedState(CpuState):
         except Exception as error:
             failure = error
         twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
-        twin.set_parameters(parameters)
+        twin.set_parameters(parameters, self._seed)
         twin.change_parameters(parameters if changed is None else changed)
         twin.attach(values, frontier)
         twin.context_arrays, twin._given, twin.posted = aggregates, self._given, posted

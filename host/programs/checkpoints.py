@@ -109,6 +109,7 @@ class Identity(NamedTuple):
         The values of the program's parameters. Runs that were saved before there were parameters have none.
     initial, frontier : str or None
         Digests of what was given as ``initial=`` and ``frontier=``.
+    seed : int
     """
 
     vertices: int
@@ -120,6 +121,7 @@ class Identity(NamedTuple):
     parameters: dict[str, str]
     initial: str | None = None
     frontier: str | None = None
+    seed: int = 0
 
 
 def _as_identity(saved: list[Any]) -> Identity:
@@ -396,5 +398,7 @@ def _difference_of_starts(saved: Identity, own: Identity) -> str:
                 f"belongs to a run with parameter {name!r} = {saved.parameters.get(name)}, not {value}: choose another "
                 f"run_id, or pass the parameters that it was started with"
             )
+    if saved.seed != own.seed:
+        return f"belongs to a run with seed={saved.seed}, not {own.seed}: pass the seed that it was started with"
     name = "initial" if saved.initial != own.initial else "frontier"
     return f"belongs to a run with another {name}=: choose another run_id, or pass what it was started with"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -20,7 +20,8 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.fingerprint import large_integers
-from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
+from gpu_pregel.kernels.library.records import cannot_assign, no_field
+from gpu_pregel.kernels.programs.fields import CONTEXT_NAMES, Fields, Parameters, VertexContext, named_type
 
 COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
 """What Numba raises; its error for syntax that it cannot compile, such as an import, is no ``NumbaError``."""
@@ -32,6 +33,11 @@ _ATOMICS = (
 )
 
 
+DRAW_IS_MISSING = (
+    "ctx.random(draw) takes the number of the draw: ctx.random(0) is the first number of a call, ctx.random(1) another"
+)
+
+
 class ProgramChecks:
     """Compiles a program's functions one by one and checks their results, once per program and machine.
 
@@ -39,9 +45,17 @@ class ProgramChecks:
     """
 
     def __init__(
-        self, program: VertexProgram, value: Fields, message: Fields, parameters: Parameters, digest: str | None
+        self,
+        program: VertexProgram,
+        value: Fields,
+        message: Fields,
+        parameters: Parameters,
+        digest: str | None,
+        *,
+        draws: bool = False,
     ) -> None:
         self._program = program
+        self._stream = types.UniTuple(types.int64, 3) if draws else types.none
         self._parameters = _named_type("Parameters", dict(parameters))
         self._value = value
         self._message = message
@@ -98,7 +112,7 @@ class ProgramChecks:
         return dtypes
 
     def _context_type(self, aggregated: Any) -> Any:
-        parts = [types.int64] * 5 + [aggregated, self._parameters]
+        parts = [types.int64] * 5 + [aggregated, self._parameters, self._stream]
         return types.BaseTuple.from_types(parts, VertexContext)
 
 
@@ -126,7 +140,7 @@ def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
         function.compile(arguments)
     except (*COMPILE_ERRORS, NotImplementedError) as error:
         raise CompileError(
-            f"{role} cannot be compiled{place_of(function, error)}: {_essence(error)}\n"
+            f"{role} cannot be compiled{place_of(function, error)}: {_essence(error, arguments)}\n"
             f"Use numbers, tuples, functions of math and NumPy that Numba supports, and Python functions made of these."
         ) from error
     return function.overloads[arguments].signature.return_type
@@ -154,6 +168,8 @@ def explaining_compilation(device: str) -> Iterator[None]:
 
 def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
     result = result_type(function, role, arguments)
+    if isinstance(result, types.BoundFunction):
+        raise ProgramError(f"{role} returns a method, not its result{place_of(function)}: {DRAW_IS_MISSING}")
     if fields is BOOL:
         if not isinstance(result, (types.Boolean, types.Integer)):
             raise ProgramError(f"{role} returns {result}, but must return True or False{place_of(function)}")
@@ -179,9 +195,11 @@ def place_of(function: Any, error: BaseException | None = None) -> str:
     line = code.co_firstlineno
     if error is not None:
         name = re.escape(os.path.basename(code.co_filename))
-        places = re.findall(rf'File "[^"]*{name}", line (\d+)|Raised from \S*{name} \((\d+)\)', _plain_text(error))
+        text = _plain_text(error)
+        places = re.findall(rf"During: lowering .* at \S*{name} (\()(\d+)\)", text)
+        places = places or re.findall(rf'File "[^"]*{name}", line (\d+)|Raised from \S*{name} \((\d+)\)', text)
         if places:
-            line = int("".join(places[-1]))
+            line = int("".join(places[-1]).strip("("))
     text = ""
     with suppress(OSError, TypeError, IndexError):
         import linecache
@@ -194,18 +212,56 @@ def _plain_text(error: BaseException) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
 
 
-def _essence(error: Exception) -> str:
-    """Return the line of Numba's message that states the cause."""
+def _fields_of(kinds: Sequence[Any]) -> dict[str, set[tuple[str, ...]]]:
+    """Return the names of the fields of all named tuples among and inside some types, by what Numba calls each."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for kind in kinds:
+        if isinstance(kind, types.BaseNamedTuple):
+            if kind.instance_class is not VertexContext:
+                found.setdefault(str(kind), set()).add(kind.fields)
+            for name, names in _fields_of(list(kind)).items():
+                found.setdefault(name, set()).update(names)
+    return found
+
+
+def _about_fields(text: str, known: dict[str, set[tuple[str, ...]]]) -> str | None:
+    """Return what a line of Numba's message about the fields of a named tuple means, or None."""
+    patterns = {
+        "unknown": r"Unknown attribute '(?P<name>\w+)' of type (?P<kind>\w+\(.*\))",
+        "set": r"No definition for lowering (?P<kind>\w+\(.*\))\.(?P<name>\w+) = ",
+        "item": r"(?:No implementation|No definition).*setitem.*?(?P<kind>\w+\([^()]*\)), ",
+        "call": r".*>>> setitem\((?P<kind>\w+\([^()]*\)), ",
+    }
+    for action, pattern in patterns.items():
+        found = re.match(pattern, text)
+        if found and found["kind"] in known:
+            options = sorted(known[found["kind"]])
+            if action == "unknown" or (action == "set" and all(found["name"] not in names for names in options)):
+                return " or, of the other tuple, ".join(no_field(found["name"], names) for names in options)
+            return cannot_assign(options[0])
+    return None
+
+
+def _essence(error: Exception, arguments: Sequence[Any] = ()) -> str:
+    """Return the line of Numba's message that states the cause; ``arguments`` are the types of the function's."""
+    known = _fields_of(arguments)
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
     message = re.sub(r'\n *File "[^"\n]*", line \d+:\n.*?\n *\^+ *(?=\n|$)', "", _plain_text(error), flags=re.DOTALL)
     lines = [re.sub(r"\.? Raised from .*", "", line.strip()) for line in message.splitlines()]
+    if re.search(
+        r"missing a required argument: 'draw'|Unknown attribute '\w+' of type BoundFunction\(.*VertexC", message
+    ):
+        return DRAW_IS_MISSING
     for number, text in reversed(list(enumerate(lines))):
         call = next((line[4:] for line in lines[number:] if line.startswith(">>> ")), "")
+        about = _about_fields(f">>> {call}" if call and text.endswith("found for signature:") else text, known)
+        if about is not None:
+            return about
         if call and text.endswith("found for signature:"):
             return f"{call} is not supported{_ATOMICS if _IS_ATOMIC.search(text) else ''}"
         unknown = re.match(r"(Unknown attribute '\w+') of type VertexContext\(", text)
         if unknown:
-            return f"{unknown[1]} of ctx, which has {', '.join(VertexContext._fields)}"
+            return f"{unknown[1]} of ctx, which has {', '.join(CONTEXT_NAMES)}"
         if re.match(r"Unknown attribute '\w+' of type none", text):
             return (
                 f"{text}: ctx.parameters is None if the program declares no parameters, and ctx.aggregated if it "

@@ -18,9 +18,10 @@ from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit_program, device, jit_program
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.checks_cpu import with_checks
-from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit, Parameters
+from gpu_pregel.kernels.programs.fields import SEED, Fields, Functions, Jit, Parameters
+from gpu_pregel.kernels.programs.stages import with_stages
 
-_DIGEST_VERSION = 1
+_DIGEST_VERSION = 2
 """Part of every program's digest, which checkpoints store: raised when a program's meaning changes."""
 _MAX_COMPILED = 256
 """Programs kept in memory."""
@@ -86,7 +87,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
             "pull": kernel(pull_cpu.make_pull(one, has_weights=has_weights)),
             "slot": kernel(pull_cpu.make_slot(one)),
             "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
-            "apply": kernel(program_cpu.make_apply(one, always=program.active == "always")),
+            "apply": kernel(program_cpu.make_apply(one)),
             "chain": None,
         }
 
@@ -100,7 +101,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     CPU's compiler, so that errors are those of :func:`compile_program`.
     """
     from gpu_pregel.host.programs.raises import raising_roles
-    from gpu_pregel.kernels.library import jit_cuda
+    from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers ctx.random)
     from gpu_pregel.kernels.programs import (
         array_types_cuda,
         chain_cuda,
@@ -121,7 +122,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
-            "apply": program_cuda.make_apply(functions, arrays, always=program.active == "always"),
+            "apply": program_cuda.make_apply(functions, arrays),
             "chain": chain_cuda.make_chain(functions, arrays) if _is_chained(program, functions) else None,
         }
 
@@ -170,7 +171,8 @@ def _compile(
     value, message = program_fields(program)
     combine, identity = resolve_combiner(program.combine, message)
     digest = fingerprint.hexdigest() if fingerprint.is_complete else None
-    checks = ProgramChecks(program, value, message, _parameters(program), digest)
+    draws = "random" in fingerprint.names
+    checks = ProgramChecks(program, value, message, _parameters(program), digest, draws=draws)
     dtypes = checks.run(*_device_functions(program, combine, device))
     one, contributions = _device_functions(program, combine, jit)
     aggregators, aggregates, folds = [], [], []
@@ -195,9 +197,11 @@ def _compile(
         is_active=one.get("active"),
         wake=one.get("wake"),
         aggregators=tuple(aggregators),
-        parameters=_parameters(program),
+        parameters=_parameters(program) + (((SEED, np.dtype(np.int64)),) if draws else ()),
         ascending=program.ascending,
+        always=program.active == "always",
     )
+    functions = with_stages(jit if guard is not None else device, functions)
     if guard is not None:
         functions = guard(functions, checks.argument_types(dtypes))
     return CompiledProgram(

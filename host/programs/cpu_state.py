@@ -43,9 +43,9 @@ class CpuPartition(PartitionState):
         )
         rows = partition.in_edges.rows
         self.hub_vertices = partition.in_hubs.rows if rows is None else rows[partition.in_hubs.rows]
-        self.in_hub_words, self.in_hub_bits = _words_of(self.hub_vertices)
         self.signals: tuple[Array, ...] = ()
         self.hub_mirrors: tuple[Array, ...] = ()
+        """As ``mirrors``, for each piece of a hub."""
 
 
 class CpuState(ProgramState):
@@ -92,6 +92,8 @@ class CpuState(ProgramState):
         self._is_whole = partitions[0].is_whole
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         self._totals: tuple[Array, ...] = ()
+        self._is_hidden = np.zeros(1, bool)
+        """Whether a signal equals that of a vertex that sends nothing."""
         self.partitions = [CpuPartition(partition, program) for partition in partitions]
         self._starts = program.identity if program.message.is_tuple else (program.identity,)
         touched = np.zeros_like(self._everywhere)
@@ -140,7 +142,7 @@ class CpuState(ProgramState):
         for array, total in zip(self.aggregates, totals, strict=True):
             array[0] = total
         if self._next_parameters is not None:
-            self.set_parameters(self._next_parameters)
+            self.set_parameters(self._next_parameters, self._seed)
         self._apply(superstep)
         active_vertices, active_edges, applied = self._sum_counts()
         return [SuperstepFigures(Activity(active_vertices, active_edges), applied, self._fold())]
@@ -173,14 +175,13 @@ class CpuState(ProgramState):
                 sources = (part.partition.in_edges.weights, part.origin, self._n, *degrees, *state, all_active)
             else:
                 part.signals = part.signals or self._message_arrays(len(own.out_degrees))
-                arguments = (part.partition.first, self._n, *degrees, *state, part.signals)
+                arguments = (part.partition.first, self._n, *degrees, *state, part.signals, self._is_hidden)
+                self._is_hidden[0] = False
                 self._device.launch(program.signal, len(own.out_degrees), *arguments)
-                sources = (part.origin, part.signals)
+                sources = (part.origin, part.signals, own.frontier, all_active, bool(self._is_hidden[0]))
             self._pull_partition(part, sources, receivers)
         if not self._is_whole:
             self._exchange.send_mirrors(self)
-        if not (self._is_whole and program.is_selective):
-            self.vertices.touched[:] = self._everywhere
 
     def _pull_partition(self, part: CpuPartition, sources: tuple[Any, ...], receivers: tuple[Any, ...]) -> None:
         """Combine the messages of a partition's sources: into its mirrors, or the inbox of the whole graph."""
@@ -188,23 +189,23 @@ class CpuState(ProgramState):
         count, chunk = len(edges.begins), len(edges.begins)
         if len(edges.indices) >= _SERIAL_EDGES:
             chunk = max(_MIN_ROWS, min(_MAX_ROWS, count // (64 * self._device.threads) // _MIN_ROWS * _MIN_ROWS))
-        inbox, touched = part.vertices.inbox, part.vertices.touched if self._is_whole else None
-        if touched is None:
-            inbox = part.mirrors = part.mirrors or self._message_arrays(count)
+        inbox, marks = part.vertices.inbox, part.vertices.touched
+        if not self._is_whole:
+            part.mirrors = self._empty_mirrors(part.mirrors, count)
+            inbox, marks = part.mirrors[:-1], part.mirrors[-1]
         selective = self._program.is_selective
-        chosen: tuple[Any, ...] = (edges.rows, receivers, touched) if selective else ()
+        per_edge = self._program.signal is None
+        chosen: tuple[Any, ...] = (edges.rows, receivers) if selective else (edges.rows,) if per_edge else ()
         arguments = (edges.begins, edges.ends, edges.indices, *sources, *chosen)
-        self._device.launch(self._program.pull, count, *arguments, inbox, chunk=chunk)
-        if len(hubs.rows):
-            pieces = part.hub_mirrors = part.hub_mirrors or self._message_arrays(len(hubs.rows))
-            chosen = (part.hub_vertices, receivers, None) if selective else ()
+        self._device.launch(self._program.pull, count, *arguments, inbox, marks, chunk=chunk)
+        if pieces := len(hubs.rows):
+            part.hub_mirrors = self._empty_mirrors(part.hub_mirrors, pieces)
+            sent, sent_marks = part.hub_mirrors[:-1], part.hub_mirrors[-1]
+            chosen = (part.hub_vertices, receivers) if selective else (part.hub_vertices,) if per_edge else ()
             arguments = (hubs.begins, hubs.ends, edges.indices, *sources, *chosen)
-            self._device.launch(self._program.pull, len(hubs.rows), *arguments, pieces, chunk=1)
-            self._device.launch(
-                self._program.slot, len(hubs.rows), hubs.rows, pieces, None, inbox, chunk=len(hubs.rows)
-            )
-            if touched is not None:
-                touched[part.in_hub_words] |= part.in_hub_bits
+            self._device.launch(self._program.pull, pieces, *arguments, sent, sent_marks, chunk=1)
+            arguments = (hubs.rows, sent, sent_marks, None, inbox, marks)
+            self._device.launch(self._program.slot, pieces, *arguments, chunk=pieces)
 
     def _receivers(self, vertices: VertexArrays, first: int, superstep: int) -> tuple[Any, ...]:
         """Return the state from which kernels decide which of these vertices take messages."""
@@ -213,18 +214,17 @@ class CpuState(ProgramState):
     def deliver(self, rows: Array, mirrors: tuple[Array, ...], owner: PartitionState | None = None) -> None:
         """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""
         origin, own = (None, self.vertices) if owner is None else (owner.partition.first, owner.vertices)
-        self._device.launch(self._program.slot, len(rows), rows, mirrors, origin, own.inbox)
+        arguments = (mirrors[:-1], mirrors[-1], origin, own.inbox, own.touched)
+        self._device.launch(self._program.slot, len(rows), rows, *arguments)
 
     def _deliver_posted(self) -> None:
         """Deliver the messages that were posted, after those of the edges."""
         posted = self.take_posted()
         if posted is not None:
-            self.deliver(posted.vertices, posted.messages)
-            words, bits = _words_of(posted.vertices)
-            self.vertices.touched[words] |= bits
+            self.deliver(posted.vertices, (*posted.messages, full_bitmap(len(posted.vertices))))
 
     def _apply(self, superstep: int) -> None:
-        """Deliver: vertices with messages apply them and decide whether they are active."""
+        """Deliver: vertices with messages, or all, apply them and decide whether they are active."""
         if self._always:
             self.vertices.touched[:] = self._everywhere
         if self.excluded is not None:
@@ -267,13 +267,11 @@ class CpuState(ProgramState):
     def _message_arrays(self, count: int) -> tuple[Array, ...]:
         return tuple(self._device.empty(count, dtype) for dtype in self._program.message.dtypes)
 
-
-def _words_of(vertices: Array) -> tuple[Array, Array]:
-    """Return the positions of the bitmap words that contain vertices in ascending order, and their bits."""
-    words = vertices // WORD_BITS
-    firsts = np.flatnonzero(np.diff(words, prepend=words[:1] + 1))
-    bits = np.uint64(1) << (vertices % WORD_BITS).astype(np.uint64)
-    return words[firsts], np.bitwise_or.reduceat(bits, firsts) if len(bits) else bits
+    def _empty_mirrors(self, mirrors: tuple[Array, ...], count: int) -> tuple[Array, ...]:
+        """Return mirrors without messages: these, or new ones."""
+        mirrors = mirrors or (*self._message_arrays(count), np.zeros(-(-count // WORD_BITS), np.uint64))
+        mirrors[-1].fill(0)
+        return mirrors
 
 
 def _as_bits(array: Array) -> Array:

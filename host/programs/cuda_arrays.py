@@ -8,11 +8,11 @@ import numpy as np
 
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
-from gpu_pregel.host.graphs.partitions import Partition
+from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import PartitionState
 from gpu_pregel.host.programs.state import Posted
-from gpu_pregel.kernels.library.jit_cuda import WARPS
+from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS
 from gpu_pregel.kernels.programs.chain_cuda import LISTED, STATE_LENGTH, list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.programs.elements_cuda import make_gather, make_scatter
@@ -31,7 +31,7 @@ class CudaPartition(PartitionState):
         self.out_edges = graph.edges(partition.out_edges, HUB_EDGES, sparse=True)
         self.in_edges = graph.edges(partition.in_edges, HUB_EDGES, sparse=False)
         self.pieces: tuple[Any, ...] = ()
-        """Messages of the pieces of long rows."""
+        """As ``mirrors``, for the pieces of long rows."""
 
 
 def make_array(device: Device, size: int, dtype: Any, start: Any) -> Any:
@@ -57,7 +57,8 @@ def array_sizes(
         "bitmaps": [(words, np.uint32, None), *[(words, np.uint32, 0)] * (1 + has_wake)],
         "inbox": [(n, dtype, start) for start, dtype in zip(starts, inboxes, strict=True)],
         "signals": [(n, dtype, None) for dtype in signals],
-        **{f"pieces{k}": [(max(1, count), dtype, None) for dtype in inboxes] for k, count in enumerate(pieces)},
+        **{f"pieces{k}": mirror_sizes(program.message, max(1, count)) for k, count in enumerate(pieces)},
+        "hidden": [(1, np.int64, -1)],
         "aggregates": folded,
         "totals": folded,
         "counts": [(max(1, tiles) * FIGURES, np.int64, None)],
@@ -70,6 +71,11 @@ def array_sizes(
         "no weights": [(1, np.float32, 0)],
         "no rows": [(0, np.uint32, None)],
     }
+
+
+def mirror_sizes(message: Fields, count: int) -> list[tuple[int, Any, Any]]:
+    """Return the same of messages for that many rows, and of the bitmap of those that have one."""
+    return [*((count, dtype, None) for dtype in inbox_dtypes(message)), (-(-count // WARP), np.uint32, 0)]
 
 
 def read_elements(device: Device, array: Any, places: Array) -> Array:
@@ -104,7 +110,8 @@ def list_bitmap(device: Device, bitmap: Any, degrees: Any, found: Any, state: An
 
 
 def upload_messages(device: Device, posted: Posted, message: Fields) -> tuple[Any, ...]:
-    """Return posted messages as the device's inbox holds them; fields that a program does not declare are 0."""
-    dtypes, columns = inbox_dtypes(message), list(posted.messages)
-    columns += [np.zeros(len(posted.vertices))] * (len(dtypes) - len(columns))
-    return tuple(device.upload(one.astype(dtype)) for one, dtype in zip(columns, dtypes, strict=True))
+    """Return posted messages as mirrors; fields that a program does not declare are 0."""
+    dtypes, columns, count = inbox_dtypes(message), list(posted.messages), len(posted.vertices)
+    columns += [np.zeros(count)] * (len(dtypes) - len(columns))
+    uploaded = (device.upload(one.astype(dtype)) for one, dtype in zip(columns, dtypes, strict=True))
+    return *uploaded, device.upload(full_bitmap(count).view(np.uint32))

@@ -23,6 +23,7 @@ from gpu_pregel.host.programs.cuda_arrays import (
     array_sizes,
     list_bitmap,
     make_array,
+    mirror_sizes,
     read_elements,
     upload_messages,
     write_elements,
@@ -33,7 +34,7 @@ from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigu
 from gpu_pregel.host.superstep.advance import stalled
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP
 from gpu_pregel.kernels.programs.chain_cuda import list_frontier
-from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
+from gpu_pregel.kernels.programs.elements_cuda import keep_bits
 from gpu_pregel.kernels.programs.failures_cuda import read_failure
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, FIGURES, NO_LIMIT, ROW, ROWS
 from gpu_pregel.kernels.programs.program_cuda import MAX_BLOCKS
@@ -130,7 +131,7 @@ class CudaState(ProgramState):
             part.pieces = made[f"pieces{k}"]
         frontier, touched, woken = (*made["bitmaps"], made["bitmaps"][1])[:3]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched, woken))
-        self._signals, self._partials = made["signals"], made["partials"]
+        self._signals, self._partials, (self._hidden,) = made["signals"], made["partials"], made["hidden"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
         self._failures, self._rows_read = failures, 0
         record = (self._control[FAILURE : FAILURE + 1],) if program.records else ()
@@ -187,7 +188,7 @@ class CudaState(ProgramState):
         own, count = self._upload_parameters(self._next_parameters), len(self._program.aggregates)
         self._totals = (*self._totals[:count], *own, *self._totals[count + len(own) :])
         steps = self._execute(direction, superstep, activity, limit)
-        self.set_parameters(self._next_parameters)
+        self.set_parameters(self._next_parameters, self._seed)
         return steps
 
     def _execute(self, direction: str, superstep: int, activity: Activity, limit: int) -> list[SuperstepFigures]:
@@ -201,15 +202,15 @@ class CudaState(ProgramState):
         if direction == "pull":
             self._pull(superstep - 1, activity)
             self._deliver_posted()
-            self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
+            self._apply(superstep, 0, edge_limit=int(NO_LIMIT))
             return self._read_figures(superstep, 1)
         batch = 1
         if activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory and not is_chain:
             batch = min(limit, _WIDE_BATCH if self._can_chain else BATCH)
         for k in range(batch):
             self._push(superstep - 1 + k, k)
-            has_posted = self._deliver_posted()
-            self._apply(superstep + k, k, dense=self._always or has_posted, edge_limit=self._push_limit)
+            self._deliver_posted()
+            self._apply(superstep + k, k, edge_limit=self._push_limit)
         return self._read_figures(superstep, batch)
 
     def _is_small(self, activity: Activity) -> bool:
@@ -261,27 +262,28 @@ class CudaState(ProgramState):
         program, own, receivers = self._program, self.vertices, self._receivers(superstep + 1)
         sources = (own.out_degrees, own.in_degrees, superstep, self.context_arrays, own.values, own.frontier)
         if program.signal is not None:
-            self._launch(program.signal, self._n, *sources, self._signals)
+            self._launch(program.signal, self._n, *sources, self._signals, self._hidden)
         in_place = self._exchange.shares_memory or self.partitions[0].partition.is_whole
         for part in self.partitions:
             edges, rows, hubs, inbox = part.in_edges, part.in_edges.rows, part.in_edges.hubs, own.inbox
-            count = len(edges.begins)
+            count, marks, all_active = len(edges.begins), own.touched, activity.active_vertices == self._n
             if not in_place:
                 part.mirrors = part.mirrors or self._mirrors(count)
-                rows, hubs, inbox = self._no_rows, edges.hub_rows, part.mirrors
-            given: tuple[Any, ...] = (self._signals,)
+                rows, hubs, inbox, marks = self._no_rows, edges.hub_rows, part.mirrors[:-1], part.mirrors[-1]
+            pieces, piece_marks = part.pieces[:-1], part.pieces[-1]
+            given: tuple[Any, ...] = (self._signals, own.frontier, all_active, superstep, self._hidden)
             if program.signal is None:
                 chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
-                given = (self._weights(edges), *sources, activity.active_vertices == self._n, chosen)
+                given = (self._weights(edges), *sources, all_active, edges.rows, chosen)
             warps = -(-count // WARP) + len(edges.piece_vertices)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
             if count:
-                self._launch(
-                    program.pull, warps * WARP, rows, *bounds, edges.indices, *given, accumulate, inbox, part.pieces
-                )
+                outputs = (inbox, marks, pieces, piece_marks)
+                self._launch(program.pull, warps * WARP, rows, *bounds, edges.indices, *given, accumulate, *outputs)
             if len(hubs):
-                self._launch(program.slot, len(hubs), hubs, edges.hub_firsts, part.pieces, inbox)
+                inputs = (hubs, edges.hub_firsts, pieces, piece_marks)
+                self._launch(program.slot, len(hubs), *inputs, inbox, marks)
         if not in_place:
             self._exchange.send_mirrors(self)
 
@@ -297,15 +299,13 @@ class CudaState(ProgramState):
         first, own = (0, self.vertices) if owner is None else (owner.partition.first, owner.vertices)
         upload, count = self._device.upload, len(rows)
         hubs, firsts = upload((rows - first).astype(np.uint32)), upload(np.arange(count + 1, dtype=np.uint32))
-        self._launch(self._program.slot, count, hubs, firsts, mirrors, own.inbox)
+        self._launch(self._program.slot, count, hubs, firsts, mirrors[:-1], mirrors[-1], own.inbox, own.touched)
 
-    def _deliver_posted(self) -> bool:
-        """Deliver the messages that were posted, after those of the edges; return whether there were any."""
+    def _deliver_posted(self) -> None:
+        """Deliver the messages that were posted, after those of the edges."""
         posted = self.take_posted()
-        if posted is None:
-            return False
-        self.deliver(posted.vertices, upload_messages(self._device, posted, self._program.message))
-        return True
+        if posted is not None:
+            self.deliver(posted.vertices, upload_messages(self._device, posted, self._program.message))
 
     def woken(self) -> Array:
         """Return the vertices that woke agents in the last superstep, in ascending order; the device lists them."""
@@ -314,15 +314,18 @@ class CudaState(ProgramState):
         own, (found,) = self.vertices, self._woken
         return list_bitmap(self._device, own.woken, own.out_degrees, found, self._chain_state)
 
-    def _apply(self, superstep: int, row: int, *, dense: bool, edge_limit: int) -> None:
-        """Deliver: vertices with messages apply them; the figures are written to row ``row`` of ``control``."""
-        own = self.vertices
+    def _apply(self, superstep: int, row: int, *, edge_limit: int) -> None:
+        """Deliver: vertices with messages, or all, apply them; the figures go to row ``row`` of ``control``."""
+        own, every = self.vertices, self._always
         touched = own.touched
         if self._applying is not None:
-            # The kernel clears it.
-            dense, touched = False, self._device.upload(self._applying.view(np.uint32).copy())
+            applying = self._device.upload(self._applying.view(np.uint32).copy())
+            if every:  # the kernel clears the bitmap
+                every, touched = False, applying
+            else:
+                self._launch(keep_bits, len(touched), touched, applying)
         self._launch(
-            *(self._program.apply, self._tiles * BLOCK, dense, superstep, row, edge_limit),
+            *(self._program.apply, self._tiles * BLOCK, every, superstep, row, edge_limit),
             *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, touched),
             *(own.values, own.frontier, own.woken, self._counts, self._partials, self._control),
         )
@@ -342,7 +345,7 @@ class CudaState(ProgramState):
         return self._no_weights if edges.weights is None or not self._program.per_edge else edges.weights
 
     def _mirrors(self, count: int) -> tuple[Any, ...]:
-        return tuple(self._device.empty(count, dtype) for dtype in inbox_dtypes(self._program.message))
+        return tuple(make_array(self._device, *one) for one in mirror_sizes(self._program.message, count))
 
     def _read_figures(self, superstep: int, launched: int) -> list[SuperstepFigures]:
         """Read the rows of the supersteps launched, from ``superstep`` on: the one readback of a superstep.
@@ -361,7 +364,8 @@ class CudaState(ProgramState):
             # The row of the superstep is missing if a message failed.
             failed = superstep + written - (failure.role != "message")
             changed = None if failure.role == "message" else self._next_parameters
-            raise self._failures.error_of(failure, failed, self, self._sent_with if changed is None else changed)
+            parameters = self._sent_with if changed is None else changed
+            raise self._failures.error_of(failure, failed, self, (parameters, self._seed))
         own = control[ROW:].reshape(-1, self._width)[:written]
         self._check_progress(own, superstep, launched, written)
         (rows,) = self._exchange.gather_figures([own])
@@ -382,10 +386,10 @@ class CudaState(ProgramState):
             found = f"ran {written} supersteps of the {launched} launched from superstep {superstep} on"
             raise stalled(self._device.name, found, "the program")
 
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+    def set_parameters(self, values: tuple[Any, ...], seed: int = 0) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes, and the seed."""
         count, record = len(self._program.aggregates), self._totals[-1:] if self._program.records else ()
-        super().set_parameters(values)
+        super().set_parameters(values, seed)
         self.context_arrays = (*self.context_arrays, *record)
         self._totals = (*self._totals[:count], *self.context_arrays[count:])
 

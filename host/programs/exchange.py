@@ -31,7 +31,7 @@ class VertexArrays(NamedTuple):
     inbox : tuple of arrays[n]
         The combined message of each vertex; the combiner's identity if the vertex has no message.
     touched : array of words
-        A bitmap of the vertices that may have a message.
+        A bitmap of the vertices that have a message; not kept if all vertices apply.
     woken : array of words
         A bitmap of the vertices that woke agents in the last superstep; ``touched`` if the program has no ``wake``.
     """
@@ -67,8 +67,9 @@ class PartitionState:
         The range of vertices and the edges.
     vertices : VertexArrays
         The arrays of that range: views of the device's arrays.
-    mirrors : tuple of arrays[r]
-        After a pull, the combined message for each vertex of ``partition.in_edges.rows``.
+    mirrors : tuple of arrays
+        After a pull, the combined message for each vertex of ``partition.in_edges.rows``, one array per field, and as
+        the last array a bitmap of the positions that have a message, in words.
     """
 
     vertices: VertexArrays

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
@@ -85,4 +87,9 @@ def make_state(
 
     arrays = (compiled, parts, out_degrees, in_degrees, graph._on(target), target)
     failures = FailureReport(compiled, graph, target)
-    return CudaState(*arrays, failures, always=always, push_limit=push_limit, exchange=exchange)
+    options: dict[str, Any] = {"always": always, "push_limit": push_limit, "exchange": exchange}
+    if target.name.startswith("emulated") and exchange is LOCAL:
+        from gpu_pregel.host.programs.emulated_state import EmulatedState
+
+        return EmulatedState(compiled.declaration, graph, *arrays, failures, **options)
+    return CudaState(*arrays, failures, **options)

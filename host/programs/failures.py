@@ -35,11 +35,12 @@ class FailureReport:
         self._program, self._graph, self._device = program, graph, device
 
     def error_of(
-        self, failure: FunctionFailure, superstep: int, state: ProgramState, parameters: tuple[Any, ...]
+        self, failure: FunctionFailure, superstep: int, state: ProgramState, parameters: tuple[tuple[Any, ...], int]
     ) -> VertexError:
         """Return the error for a function that raised in a superstep; a message is sent in the one before.
 
-        The kernels leave what the function was called with: value and inbox of the vertex, and the aggregates.
+        ``parameters`` are their values and the seed. The kernels leave what the function was called with: value and
+        inbox of the vertex, and the aggregates.
         """
         called = superstep - (failure.role == "message")
         role, vertex = failure.role, self._graph.to_ids(np.array([failure.vertex])).tolist()[0]
@@ -60,13 +61,13 @@ class FailureReport:
         return VertexError(role, vertex, called, problem, line_of(function))
 
     def _repeat(
-        self, failure: FunctionFailure, superstep: int, state: ProgramState, parameters: tuple[Any, ...]
+        self, failure: FunctionFailure, superstep: int, state: ProgramState, parameters: tuple[tuple[Any, ...], int]
     ) -> None:
         """Call the function of one vertex, and those before it in the superstep, in Python."""
         program, download = self._program, self._device.download
         dtypes = {name: dtype for name, dtype, _ in program.aggregates}
         twin = PythonState(interpret_program(program.declaration, dtypes), self._graph, PythonDevice(), always=False)
-        twin.set_parameters(parameters)
+        twin.set_parameters(*parameters)
         v = failure.vertex
         for array, own in zip(twin.values, state.values, strict=True):
             array[v : v + 1] = download(own[v : v + 1])

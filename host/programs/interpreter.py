@@ -16,10 +16,21 @@ import numpy as np
 
 from gpu_pregel.errors import VertexError
 from gpu_pregel.host.programs.combiners import field_names
-from gpu_pregel.kernels.programs.fields import Fields
+from gpu_pregel.host.programs.unsigned import on_overflow
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext
+from gpu_pregel.kernels.programs.stages import stage_of
 
-STRICT: dict[str, Any] = {"divide": "raise", "over": "raise", "invalid": "raise", "under": "ignore"}
-"""How NumPy treats the arithmetic of NumPy scalars in a program's functions: what it would warn about is an error."""
+STRICT: dict[str, Any] = {
+    "divide": "raise",
+    "over": "call",
+    "invalid": "raise",
+    "under": "ignore",
+    "call": on_overflow,
+}
+"""How NumPy treats the arithmetic of NumPy scalars in a program's functions: what it would warn about is an error.
+
+Unsigned integers wrap around, as in compiled code.
+"""
 
 BOOL = Fields((np.dtype(np.bool_),), False)
 """The result of a function that answers yes or no."""
@@ -37,10 +48,12 @@ class UserFunction:
         The declared type of its result.
     id_of : callable
         Returns the user's id of a vertex.
+    number : int
+        That of an aggregator.
     """
 
-    def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any]) -> None:
-        self.role = role
+    def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any], number: int = 0) -> None:
+        self.role, self._stage = role, stage_of(role, number)
         self._function = getattr(function, "py_func", function)
         self._fields, self._id_of = fields, id_of
 
@@ -53,12 +66,18 @@ class UserFunction:
             The function divides by zero or indexes out of range, or its result does not fit. Any other exception of
             the function is raised as it is, with a note that names the vertex.
         """
+        if isinstance(arguments[-1], VertexContext):
+            arguments = (*arguments[:-1], arguments[-1].at_stage(self._stage))
         try:
             result = self._function(*arguments)
         except (ArithmeticError, IndexError) as error:
-            failure, trace = f"{type(error).__name__}: {error}", error.__traceback__
+            subject = indexed_expression(error.__traceback__) if "out of bounds for axis" in str(error) else ""
+            failure, trace = f"{type(error).__name__}: {subject}{error}", error.__traceback__
         except Exception as error:
-            error.add_note(f"raised by {self.role} for vertex {self._id_of(vertex)!r} in superstep {superstep}")
+            place = line_of(self._function, error.__traceback__)
+            error.add_note(
+                f"raised by {self.role} for vertex {self._id_of(vertex)!r} in superstep {superstep} ({place})"
+            )
             raise
         else:
             try:
@@ -71,12 +90,29 @@ class UserFunction:
         raise failed.with_traceback(trace)
 
 
+def indexed_expression(trace: TracebackType | None) -> str:
+    """Return the expression with an index at which a traceback ends, as in ``table[ctx.vertex]: ``, or nothing."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    code = trace.tb_frame.f_code
+    line, last, begin, end = list(code.co_positions())[trace.tb_lasti // 2]
+    text = linecache.getline(code.co_filename, line or 0)
+    if not text or line != last or begin is None or end is None:
+        return ""
+    return f"{text.encode()[begin:end].decode()}: "
+
+
 def line_of(function: Any, trace: TracebackType | None = None) -> str:
-    """Return the file and the line in which a traceback ends, or those of the function, with the line's text."""
+    """Return the file and line in which a traceback leaves the user's code, or those of the function, with its text."""
     code = getattr(function, "py_func", function).__code__
     file, line = code.co_filename, code.co_firstlineno
     while trace is not None:
-        file, line, trace = trace.tb_frame.f_code.co_filename, trace.tb_lineno, trace.tb_next
+        name = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
+        if name not in ("numpy", "collections", "gpu_pregel") or trace.tb_frame.f_code is code:
+            file, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
     if file == "<string>":  # a built-in combiner
         return ""
     text = linecache.getline(file, line).strip()

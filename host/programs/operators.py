@@ -15,6 +15,7 @@ from numba import from_dtype, types
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice, check_flag
 from gpu_pregel.host.programs.bodies import Bodies, check_function, kind_of
+from gpu_pregel.host.programs.body_failures import naming_failures
 from gpu_pregel.host.programs.directions import MODES, PULL_SHARE, Mode
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.superstep.failures import explaining_failures
@@ -88,7 +89,11 @@ def process_vertices(
     check_function("the body", body, "body(v, *arrays)", 1 + len(arrays))
     run, active = frontier._run, frontier._active
     started = run.start()
-    result = run.operators.process_vertices(Bodies(body, None, kinds), active, arrays, returns)
+    bodies = Bodies(body, None, kinds)
+    with naming_failures(
+        frontier, arrays, lambda one, every, given: one.process_vertices(bodies, every, given, returns)
+    ):
+        result = run.operators.process_vertices(bodies, active, arrays, returns)
     run.record(_phase_of(body), "vertices", active, started)
     return frontier._next(result) if returns == "frontier" else result
 
@@ -200,7 +205,11 @@ def process_edges(
         if receives is None and active.count < graph.num_vertices and run.operators.pushes_to_all and not push:
             push, rule = True, "cost"
     bodies = Bodies(body, receives, kinds, weight, weights is not None)
-    result = run.operators.process_edges(bodies, active, arrays, returns, transpose=transpose, push=push)
+    options = {"transpose": transpose, "push": push}
+    with naming_failures(
+        frontier, arrays, lambda one, every, given: one.process_edges(bodies, every, given, returns, **options)
+    ):
+        result = run.operators.process_edges(bodies, active, arrays, returns, **options)
     run.record(_phase_of(body), "push" if push else "pull", active, started, rule)
     return frontier._next(result) if returns == "frontier" else result
 

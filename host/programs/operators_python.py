@@ -11,7 +11,7 @@ from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.bodies import EXPECTED, Bodies, Function, read_only_error
-from gpu_pregel.host.programs.interpreter import STRICT
+from gpu_pregel.host.programs.interpreter import STRICT, line_of
 
 Array = np.ndarray[Any, Any]
 
@@ -114,7 +114,7 @@ class PythonOperators:
                     raise read_only_error(role, bodies.kinds, place) from error
                 ids = [self._graph.to_ids(np.array([vertex])).tolist()[0] for vertex in arguments[:ends]]
                 where = f"vertex {ids[0]!r}" if ends == 1 else f"the edge from {ids[0]!r} to {ids[1]!r}"
-                error.add_note(f"raised by {role} for {where}")
+                error.add_note(f"raised by {role} for {where} ({line_of(function, error.__traceback__)})")
                 raise
             if not isinstance(result, numbers):
                 found = "nothing" if result is None else f"{result!r:.80}"

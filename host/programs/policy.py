@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gpu_pregel.errors import DeviceError
 from gpu_pregel.host.programs.directions import DirectionRule
@@ -11,6 +14,7 @@ from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import COMMIT, Start, Waits
+from gpu_pregel.host.superstep.trace import AGGREGATED
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 
@@ -30,6 +34,12 @@ class NumericChange(NamedTuple):
     activity: Activity
     totals: tuple[Any, ...]
     decision: Decision
+
+
+def aggregate_columns(names: Sequence[str], totals: Sequence[Any]) -> dict[str, Any]:
+    """Return the columns of a row of the trace for the aggregates of a superstep."""
+    numbers = (total.item() if isinstance(total, np.generic) else total for total in totals)
+    return {f"{AGGREGATED}{name}": number for name, number in zip(names, numbers, strict=True)}
 
 
 class NumericPolicy:
@@ -132,6 +142,7 @@ class NumericPolicy:
                 "seconds": seconds,
                 "compile_seconds": compiled,
                 "bytes": self._state.bytes_moved(direction, sent),
+                **aggregate_columns(self._state.aggregate_names, totals),
             }
             decision = self.decide(superstep, activity, totals)
             change = NumericChange(activity, totals, decision)

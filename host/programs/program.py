@@ -39,7 +39,7 @@ class Combiner:
     function : callable
         ``function(a, b)`` combines two messages. Compiled by Numba.
     identity : number or tuple
-        ``function(identity, a) == a``. A combined message equal to the identity counts as no message.
+        ``function(identity, a) == a``. What messages combine to may equal it: the vertex applies it too.
 
     Examples
     --------
@@ -81,7 +81,8 @@ class VertexProgram:
         so a pull stops at the first one. Its identity is that of "min", the largest number of the dtype. The identity
         of the named combiners of data is None.
     apply : callable
-        ``apply(value, incoming, ctx)`` returns the new value. Runs if the combined message is not the identity.
+        ``apply(value, incoming, ctx)`` returns the new value. Runs at exactly the vertices that received a message,
+        whatever its value.
     message_type : dtype, tuple of dtypes, mapping of str to dtype, or class, optional
         The type of a message. Default: that of ``value``.
     receives : callable, optional

@@ -23,7 +23,7 @@ from gpu_pregel.host.programs.exchange import PartitionState, VertexArrays
 from gpu_pregel.host.programs.interpreter import BOOL, STRICT, UserFunction
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
-from gpu_pregel.kernels.programs.fields import Fields, VertexContext, named_type
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext, named_type, stream_of
 
 Array = np.ndarray[Any, Any]
 
@@ -93,7 +93,7 @@ def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]
     )
     try:
         with np.errstate(**STRICT):
-            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None, parameters))
+            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None, parameters, stream_of(0)))
     except Exception as error:
         raise ProgramError(
             f"aggregator {name!r} needs dtype= on device 'python': a call with the values {old} and {new}, which finds "
@@ -123,11 +123,12 @@ def user_functions(program: InterpretedProgram, id_of: Callable[[int], Any]) -> 
         "active": (declared.active if callable(declared.active) else None, BOOL),
         "wake": (declared.wake, BOOL),
     }
+    numbers = {f"aggregator {name!r}": number for number, (name, *_) in enumerate(program.aggregates)}
     for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
         roles[f"aggregator {name!r}"] = declared.aggregators[name].function, _one(dtype)
         roles[f"combine of aggregator {name!r}"] = fold, _one(dtype)
     return {
-        role: UserFunction(role, function, fields, id_of)
+        role: UserFunction(role, function, fields, id_of, numbers.get(role, 0))
         for role, (function, fields) in roles.items()
         if function is not None
     }
@@ -156,6 +157,7 @@ class PythonState(ProgramState):
         self._functions = user_functions(program, self._id_of)
         self._identity = program.plain_identity
         self._parameters: Any = None
+        self._stream = stream_of(0)
         self._woken: list[int] = []
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
@@ -179,7 +181,7 @@ class PythonState(ProgramState):
         )
         degrees = own.out_degrees[vertex].item(), own.in_degrees[vertex].item()
         parameters = self._parameters if parameters is None else parameters
-        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, parameters)
+        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, parameters, self._stream)
 
     def _value(self, vertex: int) -> Any:
         return self._program.value.pack([array[vertex].item() for array in self.values])
@@ -191,9 +193,10 @@ class PythonState(ProgramState):
             array[vertex] = part
         return before != [array[vertex].tobytes() for array in self.values]
 
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
-        self._sent_with, self._next_parameters = values, None
+    def set_parameters(self, values: tuple[Any, ...], seed: int = 0) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes, and the seed."""
+        self._sent_with, self._next_parameters, self._seed = values, None, seed
+        self._stream = stream_of(seed)
         self._parameters = self._named_parameters(values)
 
     def _named_parameters(self, values: tuple[Any, ...]) -> Any:
@@ -233,7 +236,7 @@ class PythonState(ProgramState):
         with np.errstate(**STRICT):
             inbox = self._send(superstep - 1, totals)
             if self._next_parameters is not None:
-                self.set_parameters(self._next_parameters)
+                self.set_parameters(self._next_parameters, self._seed)
             figures = self._apply(superstep, inbox, totals)
         for array, total in zip(self.aggregates, totals, strict=True):
             array[0] = total
@@ -265,7 +268,7 @@ class PythonState(ProgramState):
                     continue
                 if per_edge:
                     weight = 1.0 if edges.weights is None else edges.weights[e].item()
-                    message = self._call("message", ctx, value, weight, ctx)
+                    message = self._call("message", ctx, value, weight, ctx.towards(v))
                 inbox[v] = combine(v, superstep + 1, inbox.get(v, self._identity), message)
         posted = self.take_posted()
         if posted is not None:
@@ -284,8 +287,6 @@ class PythonState(ProgramState):
             if v in excluded:
                 continue
             incoming = inbox.get(v, self._identity)
-            if incoming == self._identity and not self._always:
-                continue
             applied += 1
             ctx, old = self._context(v, superstep, seen), self._value(v)
             new = self._call("apply", ctx, old, incoming, ctx)
@@ -329,8 +330,11 @@ class PythonState(ProgramState):
         """Compute the messages of a vertex along all its edges."""
         edges = self._edges
         for e in range(edges.begins[u], edges.ends[u]):
-            weight = 1.0 if edges.weights is None else edges.weights[e].item()
-            self._call("message", ctx, value, *([weight] if self._program.per_edge else []), ctx)
+            if self._program.per_edge:
+                weight = 1.0 if edges.weights is None else edges.weights[e].item()
+                self._call("message", ctx, value, weight, ctx.towards(int(edges.indices[e])))
+            else:
+                self._call("message", ctx, value, ctx)
 
     def _activate(self, active: list[int]) -> Activity:
         """Make these vertices the frontier."""

@@ -11,10 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numba.core.errors import NumbaError
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -133,6 +135,7 @@ def run(
     parameters: Mapping[str, Any] | None = None,
     initial: Any = None,
     frontier: Any = None,
+    seed: int = 0,
     device: DeviceName = "auto",
     mode: Mode = "auto",
     partitions: int = 1,
@@ -148,7 +151,7 @@ def run(
     """Run a vertex program on a device: :func:`gpu_pregel.run` for programs of numbers, without agents."""
     graph = as_graph(graph)
     check_options(program, mode, check, on_limit, partitions, max_supersteps)
-    given = given_of(graph, program, parameters, initial, frontier)
+    given = given_of(graph, program, parameters, initial, frontier, seed)
     device, reason = graph._choose_device("a vertex program", GPU_FROM, device, threads)
     target = get_device(device, threads=threads)
     compiled_before = compile_seconds()
@@ -167,7 +170,21 @@ def run(
             policy.resume(resumed.supersteps - 1, resumed.plan, resumed.totals, resumed.decision)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
-            status = master.run()
+            try:
+                status = master.run()
+            except (GpuPregelError, NumbaError, MemoryError):
+                raise
+            except Exception as error:
+                if not isinstance(target, CpuDevice) or check:
+                    raise
+                if resumed is not None:
+                    error.add_note(
+                        f"in superstep {master.superstep}: run again with check=True, which names the vertex"
+                    )
+                    raise
+                options = (mode, partitions, max_supersteps)
+                _name_vertex(graph, program, given, target, options, deterministic=deterministic)
+                raise
         result = ProgramResult(
             graph=graph,
             stats=stats_of(target, reason, partitions, master.trace, compile_seconds() - compiled_before),
@@ -177,6 +194,25 @@ def run(
             aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
         )
     return within_limit(result, program, on_limit, max_supersteps)
+
+
+def _name_vertex(
+    graph: Graph,
+    program: VertexProgram,
+    given: Given,
+    target: Device,
+    options: tuple[Mode, int, int | None],
+    *,
+    deterministic: bool,
+) -> None:
+    """Repeat a run in which a function has raised on the CPU, its last superstep in Python, which names the vertex."""
+    mode, partitions, max_supersteps = options
+    ready = prepare(
+        graph, program, given, target, mode, partitions, deterministic=deterministic, check=False, repeats=True
+    )
+    compute = master_compute(program, graph.num_vertices)
+    policy = NumericPolicy(ready.state, ready.directions, given.parameters, compute)
+    _make_master(policy, None, None, max_supersteps, lambda *_, **__: None).run()
 
 
 def within_limit(result: Result, program: VertexProgram, on_limit: str, max_supersteps: int | None) -> Result:
@@ -204,8 +240,12 @@ def prepare(
     *,
     deterministic: bool,
     check: bool,
+    repeats: bool = False,
 ) -> ReadyProgram:
-    """Compile a program for a device and make its state, which starts from what is given."""
+    """Compile a program for a device and make its state, which starts from what is given.
+
+    With ``repeats``, as with ``check``, a superstep that fails on the CPU is repeated in Python.
+    """
     compiled = compile_for_device(target, graph, program, check=check)
     costs = direction_costs(target.gpu, compiled, graph)
     directions = make_direction_rule(
@@ -221,9 +261,9 @@ def prepare(
         partitions=partitions,
         with_pull=mode != "push",
         push_limit=directions.push_limit,
-        checked=program if check else None,
+        checked=program if check or repeats else None,
     )
-    state.set_parameters(given.parameters)
+    state.set_parameters(given.parameters, given.seed)
     state.start_from(given.values, given.frontier)
     return ReadyProgram(compiled, directions, state)
 
@@ -246,21 +286,23 @@ def stats_of(
 
 
 class Given(NamedTuple):
-    """What a run starts from, checked: parameters, and the values and the frontier (a bitmap) if they were given."""
+    """What a run starts from, checked: parameters, values and frontier (a bitmap) if they were given, and the seed."""
 
     parameters: tuple[Any, ...]
     values: tuple[Array, ...] | None
     frontier: Array | None
+    seed: int = 0
 
 
 def given_of(
-    graph: Graph, program: VertexProgram, parameters: Mapping[str, Any] | None, initial: Any, frontier: Any
+    graph: Graph, program: VertexProgram, parameters: Mapping[str, Any] | None, initial: Any, frontier: Any, seed: int
 ) -> Given:
     """Check these arguments of a run."""
     return Given(
         parameter_values(program.declared_parameters, parameters),
         None if initial is None else initial_values(graph, program, initial),
         None if frontier is None else frontier_words(graph, frontier),
+        check_integer("seed", seed, 0, (1 << 63) - 1),
     )
 
 
@@ -333,6 +375,7 @@ def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
         },
         initial=None if given.values is None else _digest(given.values),
         frontier=None if given.frontier is None else _digest((given.frontier,)),
+        seed=given.seed,
     )
 
 

@@ -106,6 +106,7 @@ class ProgramState(ABC):
         """The parameters that senders see."""
         self._next_parameters: tuple[Any, ...] | None = None
         """Those that the next superstep sees, if they differ."""
+        self._seed = 0
         self._applying: Array | None = None
         """The bitmap of the others."""
         edges = partitions[0].out_edges
@@ -234,6 +235,11 @@ class ProgramState(ABC):
             part.use(vertices, 8 * self._word.itemsize)
 
     @property
+    def aggregate_names(self) -> tuple[str, ...]:
+        """The names of the aggregates."""
+        return tuple(name for name, *_ in self._program.aggregates)
+
+    @property
     def initial_totals(self) -> tuple[Any, ...]:
         """The aggregates before the first superstep: their identities."""
         return tuple(dtype.type(start) for _, dtype, start in self._program.aggregates)
@@ -243,9 +249,9 @@ class ProgramState(ABC):
         """The aggregates that senders see, on the device, as arrays[1]."""
         return self.context_arrays[: len(self._program.aggregates)]
 
-    def set_parameters(self, values: tuple[Any, ...]) -> None:
-        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
-        self._sent_with, self._next_parameters = values, None
+    def set_parameters(self, values: tuple[Any, ...], seed: int = 0) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes, and the seed."""
+        self._sent_with, self._next_parameters, self._seed = values, None, seed
         self.context_arrays = (*self.aggregates, *self._upload_parameters(values))
 
     @property
@@ -256,7 +262,7 @@ class ProgramState(ABC):
     @property
     def parameter_dtypes(self) -> list[np.dtype[Any]]:
         """The dtypes of the parameters."""
-        return [dtype for _, dtype in self._program.parameters]
+        return [value.dtype for value in self._sent_with]
 
     def change_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the parameters that the next superstep sees; messages that active vertices are yet to send do not."""
@@ -265,7 +271,10 @@ class ProgramState(ABC):
 
     def _upload_parameters(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return arrays on the device with these values of parameters."""
-        return tuple(self._device.upload(array) for array in parameter_arrays(self._program.parameters, values))
+        parameters = self._program.parameters
+        # Kernels of programs that draw take the seed as a last parameter.
+        whole = (*values, np.int64(self._seed)) if len(values) < len(parameters) else values
+        return tuple(self._device.upload(array) for array in parameter_arrays(parameters, whole))
 
     def snapshot(self) -> dict[str, Array]:
         """Return the state between two supersteps, by name, as host arrays; the inboxes are empty then.
@@ -285,7 +294,7 @@ class ProgramState(ABC):
         frontier = arrays["frontier"] & full_bitmap(self._n)
         self.attach([np.array(arrays[f"value{k}"]) for k in range(len(self.values))], frontier)
         if self.has_master:
-            self.set_parameters(tuple(arrays[f"parameter{k}"][0] for k in range(len(self._program.parameters))))
+            self.set_parameters(tuple(arrays[f"parameter{k}"][0] for k in range(len(self._sent_with))), self._seed)
         self.context_arrays = self._restored_aggregates("aggregate", arrays)
 
     def _restored_aggregates(self, name: str, arrays: Mapping[str, Array]) -> tuple[Any, ...]:

@@ -14,6 +14,8 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PolicyChange
 
 COMMIT, AGAIN = "commit", "again"
+LONG_RUN = 10_000
+"""A run without a limit that passes this many supersteps says how to limit or stop it."""
 ENDED = frozenset({"completed", "partial", "halted", "max_supersteps", "stopped", "cancelled", "waiting"})
 """The statuses of a run that has ended, or waits for a time."""
 
@@ -259,6 +261,13 @@ class Master(Generic[Order, Reports, PolicyChange]):
             raise
         self._active, self.order, self._continues = folded.active, None, end is None
         self.status = end or "running"
+        if self._max is None and end is None and self.superstep == LONG_RUN + 1:
+            print(
+                f"the run has passed {LONG_RUN:,} supersteps and has no limit: Ctrl-C stops it, max_supersteps=N "
+                f"limits it",
+                file=sys.stderr,
+                flush=True,
+            )
         self.trace.append(folded.row)
         if self._observe is not None:
             self._observe("commit", folded.row)

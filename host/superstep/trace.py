@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+AGGREGATED = "aggregated."
+"""Begins the names of the columns of aggregates, so that these may have the names of other columns."""
 _SHOWN_ROWS = 40
 """Of longer traces, only the first and last rows are shown."""
 _MARKED_ROWS = 60
@@ -59,8 +61,9 @@ class Trace(Sequence[dict[str, Any]]):
     chose it ("1/20", Gemini's rule; "cost", a model of the GPU; "mode", the caller; "only" if there is no choice);
     ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number sent, taken or not;
     ``applied``, the number of vertices that ran ``apply``; ``seconds``; ``compile_seconds``, the time to compile the
-    superstep's kernels or to load them from disk, which ``seconds`` excludes; and ``bytes``, the memory traffic of a
-    model that streams each array once.
+    superstep's kernels or to load them from disk, which ``seconds`` excludes; ``bytes``, the memory traffic of a model
+    that streams each array once; and ``aggregated.NAME``, the aggregate of that name, which is its identity in
+    superstep 0.
 
     For agents, a row is a dict of ``superstep``; ``computed``, the number of vertices computed; ``active_vertices``
     after the superstep; ``messages``, the number sent; ``failed``, the number of failed vertices; ``retries``, the
@@ -126,10 +129,9 @@ class Trace(Sequence[dict[str, Any]]):
 
     @property
     def _headings(self) -> dict[str, str]:
-        first = self._rows[0] if self._rows else {}
-        if "computed" not in first:
-            return _NUMERIC
-        return _MIXED if "direction" in first else _AGENTS
+        row = self._rows[-1] if self._rows else {}
+        known = _NUMERIC if "computed" not in row else _MIXED if "direction" in row else _AGENTS
+        return known | {key: key.removeprefix(AGGREGATED) for key in row if key.startswith(AGGREGATED)}
 
     @property
     def _compiled(self) -> list[dict[str, Any]]:
@@ -252,7 +254,9 @@ def _cell(key: str, value: Any) -> str:
         return _milliseconds(value)
     if key == "bytes":
         return f"{value / 1e6:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _milliseconds(seconds: float) -> str:

@@ -61,7 +61,7 @@ def checked_jit_program(function: Function) -> Function:
     """Compile a kernel that calls functions compiled by ``checked_device``; its entry in the cache is another."""
     dispatcher = _njit(function, _OPTIONS)
     # Raise the number if the pass changes: it is not part of the digest of a function.
-    dispatcher._cache = KernelCache(function, {**_CHECKS, "overflow": 2})
+    dispatcher._cache = KernelCache(function, {**_CHECKS, "overflow": 3})
     dispatcher.may_loop = may_loop(function)
     return cast(Function, dispatcher)
 

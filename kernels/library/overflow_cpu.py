@@ -1,6 +1,7 @@
 """Integer arithmetic that raises ``OverflowError`` instead of wrapping around, for functions compiled with checks.
 
-A compiler pass replaces ``+``, ``-``, ``*``, ``**``, ``<<`` and ``>>`` in a function. All others stay as they are.
+A compiler pass replaces ``+``, ``-``, ``*``, ``**``, ``<<`` and ``>>`` in a function. All others stay as they are, and
+so do operations of two unsigned integers, which wrap around.
 """
 
 from __future__ import annotations
@@ -51,8 +52,10 @@ def _make_checked(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any,
     def choose(a: Any, b: Any) -> Any:
         if not (isinstance(a, types.Integer) and isinstance(b, types.Integer)):
             return unchecked
+        if not (a.signed or b.signed):
+            return unchecked
         # As in Numba, the result has 64 bits, and a sign if one of the operands has one.
-        both = types.int64 if a.signed or b.signed else types.uint64
+        both = types.int64
 
         def exact(a: Any, b: Any) -> Any:
             result, overflows = with_overflow(both(a), both(b))
@@ -84,7 +87,9 @@ def _choose_power(a: Any, b: Any) -> Any:
 
             return constant
         return _power
-    both = types.int64 if a.signed or b.signed else types.uint64
+    if not (a.signed or b.signed):
+        return _power
+    both = types.int64
 
     def exact(a: Any, b: Any) -> Any:
         if b < 0:
@@ -110,14 +115,15 @@ def _choose_shift_left(a: Any, b: Any) -> Any:
     if not (isinstance(a, types.Integer) and isinstance(b, types.Integer)):
         return _shift_left
     wide = types.int64 if a.signed else types.uint64
+    wraps = not a.signed
 
     def exact(a: Any, b: Any) -> Any:
-        if b < 0 or (b > 63 and a != 0):
+        if b < 0 or (b > 63 and a != 0 and not wraps):
             raise OverflowError("integer overflow")
         if b > 63:
             return wide(0)
         result = wide(a) << b
-        if result >> b != wide(a):
+        if result >> b != wide(a) and not wraps:
             raise OverflowError("integer overflow")
         return result
 

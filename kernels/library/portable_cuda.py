@@ -1,4 +1,4 @@
-"""The functions of ``atomics`` and ``sorted_rows`` for CUDA; importing this module registers them with Numba-CUDA.
+"""The functions of ``atomics``, ``draws`` and ``sorted_rows`` for CUDA; importing this module registers them.
 
 Operations on integers, and ``add``, are single instructions. The minimum and the maximum of floats are found by integer
 instructions, which order positive floats by their bits and negative ones in reverse.
@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import cuda, types
-from numba.cuda.extending import overload
+from numba.cuda.extending import infer_getattr, lower_builtin, lower_cast, overload
+from numba.cuda.typing import templates
 
-from gpu_pregel.kernels.library import atomics, atomics_cuda, sorted_rows
+from gpu_pregel.kernels.library import atomics, atomics_cuda, draws, records, sorted_rows
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, float_of_bits
 
 _SIGNED = {32: types.int32, 64: types.int64}
@@ -129,5 +130,7 @@ def _share(function: Callable[..., Any]) -> None:
     overload(function, target="cuda", strict=False)(lambda *_: function)
 
 
-for shared in sorted_rows.PORTABLE:
+for shared in (*sorted_rows.PORTABLE, *draws.PORTABLE):
     _share(shared)
+draws.register_method("cuda", templates.make_overload_method_template, infer_getattr, overload)
+records.register(templates, lower_builtin, lower_cast)

@@ -22,31 +22,28 @@ from gpu_pregel.kernels.programs.fields import (
 )
 
 
-def make_take_message(jit: Jit, functions: Functions, *, always: bool) -> Any:
-    """``take_message(inbox, v)``: whether v applies a message, and the message; empties v's inbox.
-
-    A message equal to the identity counts as none, unless vertices ``always`` apply.
-    """
-    identity = functions.identity
+def make_take_message(jit: Jit, functions: Functions) -> Any:
+    """``take_message(inbox, v)``: the message in v's inbox, which is emptied."""
+    identity, always = functions.identity, functions.always
     get, put = make_get(jit, functions.message), make_put(jit, functions.message)
     cast, differs = make_cast(jit, functions.message), make_differs(jit, functions.message)
 
     def take_message(inbox: Any, v: Any) -> Any:
         message = cast(get(inbox, v))
-        has_message = always or differs(message, identity)
-        if has_message:
+        # If all vertices apply, most inboxes may be empty and need not be written.
+        if not always or differs(message, identity):
             put(inbox, v, identity)
-        return has_message, message
+        return message
 
     return jit(take_message)
 
 
-def make_change(jit: Jit, functions: Functions, bits_of_float: Any, *, always: bool) -> Any:
+def make_change(jit: Jit, functions: Functions, bits_of_float: Any) -> Any:
     """``change(old, message, ctx)``: whether a vertex that applies a message is active, and its new value."""
     apply: Any = functions.apply
     is_active: Any = functions.is_active
     cast, changed = make_cast(jit, functions.value), make_changed(jit, functions.value, bits_of_float)
-    by_bits = is_active is None
+    by_bits, always = is_active is None, functions.always
 
     def change(old: Any, message: Any, ctx: Any) -> Any:
         new = cast(apply(old, message, ctx))
@@ -58,7 +55,7 @@ def make_change(jit: Jit, functions: Functions, bits_of_float: Any, *, always: b
     return jit(change)
 
 
-def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any, *, always: bool) -> Any:
+def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any) -> Any:
     """``update(values, v, message, ctx, sums)``: apply a message.
 
     Returns whether v is active, whether it wakes an agent, and the aggregates with v's.
@@ -66,7 +63,7 @@ def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any, *
     wake: Any = functions.wake
     wakes_none = wake is None
     get, put = make_get(jit, functions.value), make_put(jit, functions.value)
-    change = make_change(jit, functions, bits_of_float, always=always)
+    change = make_change(jit, functions, bits_of_float)
 
     def update(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
         old = get(values, v)

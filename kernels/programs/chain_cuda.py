@@ -316,8 +316,8 @@ def _make_receive(functions: Functions) -> Any:
     figures are added to the set at ``place``.
     """
     start, fold, _ = make_finish(functions.aggregators)
-    take_message = make_take_message(device, functions, always=False)
-    update = make_update(device, functions, fold, bits_of_float, always=False)
+    take_message = make_take_message(device, functions)
+    update = make_update(device, functions, fold, bits_of_float)
     context = make_context(device, functions.context)
 
     @device
@@ -340,18 +340,17 @@ def _make_receive(functions: Functions) -> Any:
         count = np.uint32(_figure(counters, np.uint32(place + np.uint32(RECEIVED))))
         sums, edges, applied = start(), np.int64(0), np.uint32(0)
         while thread - lane < count:
-            v, has_message, is_active = np.uint32(0), False, False
-            if thread < count:
+            v, has_message, is_active = np.uint32(0), thread < count, False
+            if has_message:
                 v = received[thread]
                 store_relaxed(touched, v >> np.uint32(5), np.uint32(0))
-                has_message, message = take_message(inbox, v)
-                if has_message:
-                    ctx = context(v, superstep, len(out_degrees), out_degrees[v], in_degrees[v], parameters)
-                    is_active, _, sums = update(values, v, message, ctx, sums)
-                    if is_active:
-                        edges += ctx.out_degree
-                        if ctx.out_degree > HUB_EDGES:
-                            _add(counters, np.uint32(place + np.uint32(HUBS)), np.uint64(1))
+                message = take_message(inbox, v)
+                ctx = context(v, superstep, len(out_degrees), out_degrees[v], in_degrees[v], parameters)
+                is_active, _, sums = update(values, v, message, ctx, sums)
+                if is_active:
+                    edges += ctx.out_degree
+                    if ctx.out_degree > HUB_EDGES:
+                        _add(counters, np.uint32(place + np.uint32(HUBS)), np.uint64(1))
             _append(is_active, v, queue, counters, place)
             applied = np.uint32(applied + np.uint32(cuda.popc(np.uint32(cuda.ballot_sync(ALL, has_message)))))
             thread = np.uint32(thread + threads)

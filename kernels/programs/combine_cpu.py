@@ -13,14 +13,15 @@ from gpu_pregel.kernels.programs.fields import Functions, make_cast
 
 
 def make_combine_at(functions: Functions) -> Any:
-    """``combine_at(inbox_bits, v, message)``: combine a message into v's inbox; return whether the inbox changed.
+    """``combine_at(inbox_bits, v, message)``: combine a message into v's inbox; return whether it may be the first.
 
-    The inbox of floats or bools is passed as unsigned integers of the same size.
+    It may be if the inbox changed, or is still the identity. The inbox of floats or bools is passed as unsigned
+    integers of the same size.
     """
     if functions.takes_any:
         return _make_take_first(functions)
     combine, cast = functions.combine, make_cast(device, functions.message)
-    kind = functions.message.dtypes[0].kind
+    kind, nothing = functions.message.dtypes[0].kind, _bits_of_nothing(functions)
 
     @device
     def combine_floats(bits: Any, message: Any) -> Any:
@@ -41,7 +42,7 @@ def make_combine_at(functions: Functions) -> Any:
         while True:
             new = combined(old, message)
             if new == old:
-                return False
+                return new == nothing
             if compare_and_swap(inbox_bits, v, old, new):
                 return True
             old = load(inbox_bits, v)
@@ -49,10 +50,15 @@ def make_combine_at(functions: Functions) -> Any:
     return device(combine_at)
 
 
+def _bits_of_nothing(functions: Functions) -> Any:
+    """Return the element of an empty inbox."""
+    message, identity = functions.message.dtypes[0], functions.identity
+    return identity.view(f"u{message.itemsize}") if message.kind in "fb" else identity
+
+
 def _make_take_first(functions: Functions) -> Any:
     """``combine_at`` where all messages are equal: store the first one; racing threads store the same."""
-    message, identity = functions.message.dtypes[0], functions.identity
-    nothing = identity.view(f"u{message.itemsize}") if message.kind in "fb" else identity
+    message, nothing = functions.message.dtypes[0], _bits_of_nothing(functions)
 
     @device
     def bits_of_message(message: Any) -> Any:

@@ -16,7 +16,7 @@ from gpu_pregel.kernels.library import atomics_cuda
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_or, load_bits
 from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, float_of_bits
 from gpu_pregel.kernels.library.jit_cuda import device
-from gpu_pregel.kernels.programs.fields import Fields, Functions, make_cast, make_differs
+from gpu_pregel.kernels.programs.fields import Fields, Functions, make_cast
 
 _SIGNED = {"min": "fetch_and_min", "max": "fetch_and_max"}
 _UNSIGNED = {"min": "fetch_and_umin", "max": "fetch_and_umax"}
@@ -36,15 +36,15 @@ def inbox_dtypes(message: Fields) -> tuple[np.dtype[Any], ...]:
 def make_deliver(functions: Functions) -> tuple[Any, bool]:
     """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first message sets v's bit.
 
-    It returns whether this call set the bit. Also returned: whether it reads inboxes while other threads write them, as
-    a compare-and-swap does.
+    It returns whether this call set the bit; if all vertices apply, no bit is set. Also returned: whether it reads
+    inboxes while other threads write them, as a compare-and-swap does.
     """
     combine_at, by_swapping = _make_combine_at(functions)
-    identity, is_nothing = functions.identity, _make_is_nothing(functions)
-    differs = make_differs(device, functions.message)
+    always, nothing = functions.always, _bits_of_nothing(functions)
 
     def deliver(inbox: Any, touched: Any, v: Any, message: Any) -> Any:
-        if differs(message, identity) and is_nothing(combine_at(inbox, v, message)):
+        # An inbox that equals the identity may be empty: the bit tells.
+        if combine_at(inbox, v, message) == nothing and not always:
             own = bit(v)
             return fetch_and_or(touched, v >> np.uint32(5), own) & own == np.uint32(0)
         return False
@@ -84,29 +84,10 @@ def make_combine(functions: Functions) -> Any:
     return by_function
 
 
-def _make_is_nothing(functions: Functions) -> Any:
-    """``is_nothing(bits)``: whether an inbox element with these bits counts as no message, as it will in ``apply``.
-
-    ``apply`` does not reset such an element, so its bits may differ from the identity's: a sum of small integers may
-    have wrapped around to the identity within its 4 bytes, and a float may be -0.
-    """
-    dtype, element = functions.message.dtypes[0], inbox_dtypes(functions.message)[0]
-    identity = functions.identity
-    number = numba.from_dtype(dtype)
-    nothing = element.type(identity).view(f"u{element.itemsize}")
-
-    def by_bits(bits: Any) -> Any:
-        return bits == nothing
-
-    def by_float(bits: Any) -> Any:
-        return float_of_bits(bits) == identity
-
-    def by_number(bits: Any) -> Any:
-        return number(bits) == identity
-
-    if dtype.kind == "f" and identity == identity:
-        return device(by_float)
-    return device(by_number if dtype.itemsize < element.itemsize else by_bits)
+def _bits_of_nothing(functions: Functions) -> Any:
+    """Return the bits of an empty inbox."""
+    element = inbox_dtypes(functions.message)[0]
+    return element.type(functions.identity).view(f"u{element.itemsize}")
 
 
 def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
@@ -120,7 +101,7 @@ def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
             operation = getattr(atomics_cuda, names[functions.built_in])
             return _make_integer(operation, inbox_dtypes(functions.message)[0]), False
     elif functions.built_in in ("min", "max"):
-        return _make_ordered_float(functions.built_in, dtype), False
+        return _make_ordered_float(functions), False
     elif functions.built_in == "sum":
         return device(_add_float), False
     return _make_by_swapping(functions), True
@@ -128,11 +109,11 @@ def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
 
 def _make_take_first(functions: Functions) -> Any:
     """Store the first of several equal messages; threads that race store the same."""
-    is_nothing = _make_is_nothing(functions)
+    nothing = _bits_of_nothing(functions)
 
     def take_first(inbox: Any, v: Any, message: Any) -> Any:
         bits = load_bits(inbox, v)
-        if is_nothing(bits):
+        if bits == nothing:
             inbox[v] = message
         return bits
 
@@ -148,8 +129,9 @@ def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
     return device(combine_integer)
 
 
-def _make_ordered_float(built_in: str, dtype: np.dtype[Any]) -> Any:
+def _make_ordered_float(functions: Functions) -> Any:
     """Combine floats by integer atomics: positive floats are ordered as their bits are, negative ones in reverse."""
+    built_in, dtype, nothing = functions.built_in, functions.message.dtypes[0], _bits_of_nothing(functions)
     signed = numba.from_dtype(np.dtype(f"i{dtype.itemsize}"))
     positive = atomics_cuda.fetch_and_min if built_in == "min" else atomics_cuda.fetch_and_max
     negative = atomics_cuda.fetch_and_umax if built_in == "min" else atomics_cuda.fetch_and_umin
@@ -157,8 +139,8 @@ def _make_ordered_float(built_in: str, dtype: np.dtype[Any]) -> Any:
     def combine_ordered(inbox: Any, v: Any, message: Any) -> Any:
         bits = bits_of_float(message)
         if message != message:
-            # NaN changes nothing, as in min(a, b) on the CPU, and does not count as the first message.
-            return bits
+            # NaN changes nothing, as in min(a, b) on the CPU, but may be the first message.
+            return nothing
         if signed(bits) >= 0:
             return positive(inbox, v, signed(bits))
         return negative(inbox, v, bits)

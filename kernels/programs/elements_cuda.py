@@ -38,3 +38,11 @@ def make_scatter(size: int) -> Kernel:
             array[places[i]] = given[i]
 
     return scatter
+
+
+@kernel(types.uint32[::1], types.uint32[::1])
+def keep_bits(words: Any, kept: Any) -> None:
+    """Clear the bits of a bitmap that another one does not have."""
+    i = np.uint32(cuda.grid(1))
+    if i < np.uint32(len(words)):
+        words[i] &= kept[i]

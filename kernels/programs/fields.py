@@ -17,6 +17,9 @@ from typing import Any, NamedTuple, cast
 import numba
 import numpy as np
 
+from gpu_pregel.kernels.library.draws import MOST_DRAWS, NOBODY, draw_of
+from gpu_pregel.kernels.library.records import as_record
+
 Jit = Callable[[Any], Any]
 
 
@@ -37,6 +40,8 @@ class VertexContext(NamedTuple):
         The aggregates of the previous superstep, by the names of the program's ``aggregators``.
     parameters : named tuple or None
         The values of the program's ``parameters`` in this run, by name.
+    stream : tuple or None
+        What ``random`` draws from.
     """
 
     vertex: int
@@ -46,6 +51,38 @@ class VertexContext(NamedTuple):
     in_degree: int
     aggregated: Any
     parameters: Any
+    stream: Any = None
+
+    def random(self, draw: int) -> float:
+        """Return a random number from 0 to 1, without 1: draw number ``draw``, from 0 to 2^24 - 1, of this call.
+
+        It depends on nothing but the seed of the run, the vertex, the superstep, the function that draws and ``draw``,
+        and in a ``message`` per edge on the neighbour; so it is the same on every device, with every number of
+        partitions and threads, and after a resume. Two numbers of one call need two draws: ``ctx.random(0)`` and
+        ``ctx.random(1)``. Parallel edges have equal numbers.
+        """
+        if not isinstance(draw, (int, np.integer)) or not 0 <= draw < MOST_DRAWS:
+            raise ValueError(f"draw must be an integer from 0 to {MOST_DRAWS - 1}, not {draw!r:.80}")
+        return float(draw_of(self.vertex, self.superstep, self.stream, draw))
+
+    def towards(self, target: int) -> VertexContext:
+        """Return the ``ctx`` of the edge to a vertex."""
+        seed, stage, _ = self.stream
+        return self._replace(stream=(seed, stage, target))
+
+    def at_stage(self, stage: int) -> VertexContext:
+        """Return the ``ctx`` of the function with a number."""
+        seed, _, target = self.stream
+        return self._replace(stream=(seed, stage, target))
+
+
+def stream_of(seed: int) -> tuple[int, int, int]:
+    """Return the stream of a run with a seed, before a function or an edge is chosen."""
+    return seed, 0, int(NOBODY)
+
+
+CONTEXT_NAMES = (*VertexContext._fields[:-1], "random")
+"""What functions may use of a ``ctx``."""
 
 
 class RecordingContext(NamedTuple):
@@ -58,7 +95,12 @@ class RecordingContext(NamedTuple):
     in_degree: int
     aggregated: Any
     parameters: Any
+    stream: Any
     failures: Any
+
+
+SEED = "seed of ctx.random"
+"""The name of the parameter that has the seed in programs that draw; with spaces it is no name that users may use."""
 
 
 Parameters = tuple[tuple[str, np.dtype[Any]], ...]
@@ -102,6 +144,11 @@ class ContextFields:
     records: bool = False
     """Whether failures are recorded, in an array after those of the parameters."""
 
+    @property
+    def draws(self) -> bool:
+        """Whether the program draws random numbers."""
+        return any(name == SEED for name, _ in self.parameters)
+
 
 @dataclass(frozen=True)
 class Functions:
@@ -130,6 +177,8 @@ class Functions:
     parameters: Parameters
     ascending: bool = False
     """Whether the messages to a vertex do not decrease with the number of their source."""
+    always: bool = False
+    """Whether every vertex applies in every superstep, so that no kernel need tell which of them received messages."""
     records: bool = False
     """Whether what the functions raise is recorded."""
 
@@ -142,6 +191,16 @@ class Functions:
     def pulls_along_edges(self) -> bool:
         """Whether a pull computes messages edge by edge: if they differ, or only some edges are read."""
         return self.per_edge or self.is_selective
+
+    @property
+    def may_cancel(self) -> bool:
+        """Whether messages that differ from the identity may combine to it, as +1 and -1 in a sum."""
+        return self.built_in in (None, "sum")
+
+    @property
+    def draws_per_edge(self) -> bool:
+        """Whether messages may differ by the random numbers of their edges."""
+        return self.per_edge and self.context.draws
 
     @property
     def takes_any(self) -> bool:
@@ -169,7 +228,7 @@ def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
 @functools.cache
 def named_type(name: str, names: tuple[str, ...]) -> Any:
     """Return the named tuple type of values, ``ctx.aggregated`` or ``ctx.parameters`` with these names."""
-    made = cast(Any, namedtuple)(name, names)
+    made = as_record(cast(Any, namedtuple)(name, names))
     copyreg.pickle(made, _reduced)  # the class itself is no attribute of a module
     return made
 
@@ -267,7 +326,7 @@ def make_context(jit: Jit, fields: ContextFields) -> Any:
 
     ``arrays`` are those of the aggregates, of length 1, followed by those of the parameters and the record of failures.
     """
-    aggregated, parameters, failures = "None", "None", ", arrays[-1]" if fields.records else ""
+    aggregated, parameters, stream, failures = "None", "None", "None", ", arrays[-1]" if fields.records else ""
     namespace: dict[str, Any] = {}
     count = len(fields.aggregates)
     if count:
@@ -281,25 +340,49 @@ def make_context(jit: Jit, fields: ContextFields) -> Any:
             parts.append(f"type{k}(arrays[{array}][{places[is_float]}])")
             places[is_float] += 1
             namespace[f"type{k}"] = numba.from_dtype(dtype)
-        parameters = f"Parameters({', '.join(parts)})"
-        namespace["Parameters"] = named_type("Parameters", tuple(name for name, _ in fields.parameters))
+        names = tuple(name for name, _ in fields.parameters if name != SEED)
+        if fields.draws:
+            stream, namespace["NOBODY"] = f"({parts.pop()}, int64(0), NOBODY)", NOBODY
+        if names:
+            parameters, namespace["Parameters"] = f"Parameters({', '.join(parts)})", named_type("Parameters", names)
     source = (
         "def context(v, superstep, n, out_degree, in_degree, arrays):\n"
         "    v, n, out_degree, in_degree = int64(v), int64(n), int64(out_degree), int64(in_degree)\n"
-        f"    return Context(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters}{failures})\n"
+        f"    return Context(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters}, {stream}{failures})\n"
     )
     context = RecordingContext if fields.records else VertexContext
     return generated(jit, "context", source, Context=context, int64=numba.int64, **namespace)
 
 
 def make_send_along(jit: Jit, functions: Functions) -> Any:
-    """``send_along(value, weight, ctx)``: the message along an edge, whether or not it depends on the edge."""
-    send = functions.send
+    """``send_along(value, weight, target, ctx)``: the message along an edge, whether or not it depends on the edge."""
+    send, towards = functions.send, _make_towards(jit, functions)
 
-    def send_along(value: Any, weight: Any, ctx: Any) -> Any:
+    def per_source(value: Any, weight: Any, target: Any, ctx: Any) -> Any:
         return send(value, ctx)
 
-    return send if functions.per_edge else jit(send_along)
+    def per_edge(value: Any, weight: Any, target: Any, ctx: Any) -> Any:
+        return send(value, weight, ctx)
+
+    def drawing(value: Any, weight: Any, target: Any, ctx: Any) -> Any:
+        return send(value, weight, towards(ctx, target))
+
+    return jit(drawing if functions.draws_per_edge else per_edge if functions.per_edge else per_source)
+
+
+def _make_towards(jit: Jit, functions: Functions) -> Any:
+    """``towards(ctx, target)``: a ``ctx`` of the kernels whose random numbers are those of the edge to a vertex."""
+    source = "def towards(ctx, target):\n" + rebuilt(
+        "Context", "(ctx.stream[0], ctx.stream[1], int64(target))", ", ctx.failures" if functions.records else ""
+    )
+    context = RecordingContext if functions.records else VertexContext
+    return generated(jit, "towards", source, Context=context, int64=numba.int64)
+
+
+def rebuilt(name: str, stream: str, rest: str = "") -> str:
+    """Return the source of a statement that returns a ``ctx`` with another stream, of the class with that name."""
+    parts = ", ".join(f"ctx.{field}" for field in VertexContext._fields[:-1])
+    return f"    return {name}({parts}, {stream}{rest})\n"
 
 
 @functools.cache

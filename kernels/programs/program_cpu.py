@@ -15,7 +15,14 @@ from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, bits_of_float, g
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
 from gpu_pregel.kernels.programs.apply import make_folding, make_take_message, make_update
-from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
+from gpu_pregel.kernels.programs.fields import (
+    Functions,
+    make_cast,
+    make_changed,
+    make_context,
+    make_get,
+    make_put,
+)
 from gpu_pregel.kernels.programs.receivers import make_accept
 
 BLOCK_WORDS = 64
@@ -69,10 +76,14 @@ def make_init(functions: Functions) -> Any:
 
 
 def make_signal(functions: Functions) -> Any:
-    """Dense side: each active source's message, the same for all its edges; the identity for inactive vertices."""
-    send, identity = functions.send, functions.identity
+    """Dense side: each active source's message, the same for all its edges; the identity for inactive vertices.
+
+    ``is_hidden[0]`` is set if a message cannot be told from none, as it equals the identity.
+    """
+    send, combine, identity = functions.send, functions.combine, functions.identity
     get, put = make_get(device, functions.value), make_put(device, functions.message)
     cast, context = make_cast(device, functions.message), make_context(device, functions.context)
+    changed, always = make_changed(device, functions.message, bits_of_float), functions.always
 
     def dense_signal(
         work: Any,
@@ -85,7 +96,9 @@ def make_signal(functions: Functions) -> Any:
         values: Any,
         frontier: Any,
         signals: Any,
+        is_hidden: Any,
     ) -> None:
+        hides = False
         first, last = claim(work)
         while first < last:
             for v in range(first, last):
@@ -93,22 +106,28 @@ def make_signal(functions: Functions) -> Any:
                 if get_bit(frontier, v):
                     ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
                     message = cast(send(get(values, v), ctx))
+                    if not always:
+                        # The minimum of infinity and NaN is infinity.
+                        taken = cast(combine(identity, message))
+                        hides |= not (changed(message, identity) and changed(taken, identity))
                 put(signals, v, message)
             first, last = claim(work)
+        if hides:
+            is_hidden[0] = True
 
     return dense_signal
 
 
-def make_apply(functions: Functions, *, always: bool) -> Any:
-    """Every vertex of ``touched`` that has a message applies it; sets the frontier, clears inbox and ``touched``.
+def make_apply(functions: Functions) -> Any:
+    """Every vertex of ``touched`` applies its message; sets the frontier, clears inbox and ``touched``.
 
     With ``wake``, ``woken`` gets the vertices that wake agents; without it, the array is not used.
     """
     has_wake = functions.wake is not None
-    take_message = make_take_message(device, functions, always=always)
+    take_message = make_take_message(device, functions)
     begin_folding, fold, finish_folding = make_folding(device, functions.aggregators)
-    update = make_update(device, functions, fold, bits_of_float, always=always)
-    context, accept = make_context(device, functions.context), make_accept(device, functions, always=always)
+    update = make_update(device, functions, fold, bits_of_float)
+    context, accept = make_context(device, functions.context), make_accept(device, functions)
 
     def apply_messages(
         work: Any,
@@ -142,10 +161,9 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                     while candidates != np.uint64(0):
                         v = word * WORD_BITS + trailing_zeros(candidates)
                         candidates &= candidates - np.uint64(1)
-                        has_message, message = take_message(inbox, v)
-                        if has_message:
-                            ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
-                            has_message, message = accept(values, v, message, ctx)
+                        message = take_message(inbox, v)
+                        ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
+                        has_message, message = accept(values, v, message, ctx)
                         if has_message:
                             applied += 1
                             is_active, wakes, sums = update(values, v, message, ctx, sums)

@@ -11,14 +11,21 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.library.atomics_cuda import load_relaxed
+from gpu_pregel.kernels.library.atomics_cuda import load_relaxed, store_relaxed
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, get_bit
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 from gpu_pregel.kernels.programs.apply import make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.failures_cuda import SENDING
-from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
+from gpu_pregel.kernels.programs.fields import (
+    Functions,
+    make_cast,
+    make_changed,
+    make_context,
+    make_get,
+    make_put,
+)
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, NO_LIMIT, end_without_row, is_beyond_the_end, make_finish
 from gpu_pregel.kernels.programs.guards_cuda import make_update_or_fail
 from gpu_pregel.kernels.programs.receivers import make_accept
@@ -94,14 +101,18 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
 
 def make_signal(functions: Functions, arrays: ArrayTypes) -> Kernel:
-    """Dense side: each active source's message, the same for all its edges; the identity for inactive vertices."""
+    """Dense side: each active source's message, the same for all its edges; the identity for inactive vertices.
+
+    ``hidden[0]`` is set to the superstep if a message cannot be told from none, as it equals the identity.
+    """
     send, identity = functions.send, functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     put, context = make_put(device, functions.message), make_context(device, functions.context)
+    changed, always = make_changed(device, functions.message, bits_of_float), functions.always
 
     @kernel(
         *(arrays.offsets, arrays.offsets, types.int64, arrays.aggregates, arrays.values, arrays.vertices),
-        arrays.messages,
+        *(arrays.messages, arrays.control),
     )
     def dense_signal(
         out_degrees: Any,
@@ -111,6 +122,7 @@ def make_signal(functions: Functions, arrays: ArrayTypes) -> Kernel:
         values: Any,
         frontier: Any,
         signals: Any,
+        hidden: Any,
     ) -> None:
         v = np.uint32(cuda.grid(1))
         if v < np.uint32(len(out_degrees)):
@@ -118,24 +130,24 @@ def make_signal(functions: Functions, arrays: ArrayTypes) -> Kernel:
             if get_bit(frontier, v):
                 ctx = context(v, superstep, len(out_degrees), out_degrees[v], in_degrees[v], seen)
                 message = cast(send(get(values, v), ctx))
+                if not always and not changed(message, identity):
+                    store_relaxed(hidden, np.uint32(0), superstep)
             put(signals, v, message)
 
     return dense_signal
 
 
-def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Kernel:
-    """Every vertex with a message applies it; sets the frontier, clears inbox and ``touched``.
+def make_apply(functions: Functions, arrays: ArrayTypes) -> Kernel:
+    """The vertices of ``touched``, or ``every`` vertex, apply; sets the frontier, clears inboxes and ``touched``.
 
-    After a pull (``dense``) any vertex may have a message; after a push only those of ``touched``. With ``wake``,
-    ``woken`` gets the vertices that wake agents; without it, the array is not used.
+    With ``wake``, ``woken`` gets the vertices that wake agents; without it, the array is not used.
     """
     has_wake = functions.wake is not None
     start, fold, finish = make_finish(functions.aggregators)
-    # Without ``always``: most inboxes that hold no message need not be written.
-    take_message = make_take_message(device, functions, always=False)
-    update = make_update_or_fail(functions, make_update(device, functions, fold, bits_of_float, always=always))
+    take_message = make_take_message(device, functions)
+    update = make_update_or_fail(functions, make_update(device, functions, fold, bits_of_float))
     put, records = make_put(device, functions.message), functions.records
-    context, accept = make_context(device, functions.context), make_accept(device, functions, always=always)
+    context, accept = make_context(device, functions.context), make_accept(device, functions)
 
     @kernel(
         *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
@@ -143,7 +155,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
         *(arrays.vertices, arrays.control, arrays.partials, arrays.control),
     )
     def apply_messages(
-        dense: Any,
+        every: Any,
         superstep: Any,
         row: Any,
         edge_limit: Any,
@@ -173,12 +185,10 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
         for tile in range(first, last):
             v = np.uint32(np.uint32(tile) * np.uint32(BLOCK) + np.uint32(cuda.threadIdx.x))
             has_message, is_active, wakes = False, False, False
-            if v < n and (dense or get_bit(touched, v)):
-                has_message, message = take_message(inbox, v)
-                has_message = has_message or always
-                if has_message:
-                    ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
-                    has_message, message = accept(values, v, message, ctx)
+            if v < n and (every or get_bit(touched, v)):
+                message = take_message(inbox, v)
+                ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
+                has_message, message = accept(values, v, message, ctx)
                 if has_message:
                     is_active, wakes, sums, has_failed = update(values, v, message, ctx, sums)
                     if has_failed:

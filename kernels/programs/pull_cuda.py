@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.library.bits_cuda import get_bit
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_and, fetch_and_or
+from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
@@ -16,15 +17,15 @@ from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.fields import (
     Functions,
     make_cast,
+    make_changed,
     make_context,
-    make_differs,
     make_get,
     make_put,
     make_send_along,
     make_weight,
 )
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
-from gpu_pregel.kernels.programs.rows_cuda import make_ranges, warp_number
+from gpu_pregel.kernels.programs.rows_cuda import lanes_of, make_ranges, warp_number
 
 
 @functools.lru_cache(maxsize=1)
@@ -56,7 +57,8 @@ def make_pull(functions: Functions, arrays: ArrayTypes) -> Kernel:
     One warp for every 32 rows, followed by one for every piece of a hub, whose result goes to ``pieces``. ``rows``
     may list the rows; ``accumulate`` combines the result with the content of the inbox. Messages that are the same
     for all edges of a source are read from ``signals``; otherwise, and if few edges are read, they are computed from
-    ``values``.
+    ``values``. The bitmaps ``marks`` and ``piece_marks`` get the rows and pieces that received a message, unless all
+    vertices apply; with ``rows``, bits are only added to ``marks``.
     """
     make = _make_pull_edges if functions.pulls_along_edges else _make_pull_signals
     return make(functions, arrays)
@@ -67,15 +69,23 @@ def _pull_types(arrays: ArrayTypes) -> tuple[Any, ...]:
 
 
 def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
-    get = make_get(device, functions.message)
+    get, changed = make_get(device, functions.message), make_changed(device, functions.message, bits_of_float)
+    identity, always = functions.identity, functions.always
 
     @device
-    def message_of(signals: Any, u: Any, e: Any) -> Any:
-        return get(signals, u)
+    def message_of(state: Any, u: Any, e: Any) -> Any:
+        signals, frontier, all_active, is_hidden = state
+        signal = get(signals, u)
+        # The signals of active sources and of others may be alike.
+        is_sent = always or all_active or changed(signal, identity) or (is_hidden and get_bit(frontier, u))
+        return is_sent, signal
 
     pull_rows = _make_pull_rows(functions, arrays, message_of)
 
-    @kernel(*_pull_types(arrays), arrays.messages, types.boolean, arrays.inbox, arrays.inbox)
+    @kernel(
+        *(*_pull_types(arrays), arrays.messages, arrays.vertices, types.boolean, types.int64, arrays.control),
+        *(types.boolean, arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
+    )
     def pull(
         rows: Any,
         begins: Any,
@@ -84,11 +94,19 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
         hub_ends: Any,
         indices: Any,
         signals: Any,
+        frontier: Any,
+        all_active: Any,
+        superstep: Any,
+        hidden: Any,
         accumulate: Any,
         inbox: Any,
+        marks: Any,
         pieces: Any,
+        piece_marks: Any,
     ) -> None:
-        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, signals, (), 0, accumulate, inbox, pieces)
+        state = (signals, frontier, all_active, hidden[0] == superstep)
+        bounds = (begins, ends, hub_begins, hub_ends)
+        pull_rows(rows, *bounds, indices, state, (), 0, accumulate, inbox, marks, pieces, piece_marks)
 
     return pull
 
@@ -97,22 +115,24 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
     send_along, identity = make_send_along(device, functions), functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
+    target_of = _make_target_of(functions, arrays)
 
     @device
     def message_of(state: Any, u: Any, e: Any) -> Any:
-        weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active = state
+        weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets = state
         message = identity
-        if all_active or get_bit(frontier, u):
+        is_sent = all_active or get_bit(frontier, u)
+        if is_sent:
             ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
-            message = cast(send_along(get(values, u), weight_of(weights, e), ctx))
-        return message
+            message = cast(send_along(get(values, u), weight_of(weights, e), target_of(begins, targets, e), ctx))
+        return is_sent, message
 
     pull_rows = _make_pull_rows(functions, arrays, message_of)
 
     @kernel(
         *(*_pull_types(arrays), arrays.weights, arrays.offsets, arrays.offsets, types.int64, arrays.aggregates),
-        *(arrays.values, arrays.vertices, types.boolean, arrays.row_receivers, types.boolean),
-        *(arrays.inbox, arrays.inbox),
+        *(arrays.values, arrays.vertices, types.boolean, arrays.vertices, arrays.row_receivers, types.boolean),
+        *(arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
     )
     def pull_along(
         rows: Any,
@@ -129,17 +149,47 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         values: Any,
         frontier: Any,
         all_active: Any,
+        targets: Any,
         receivers: Any,
         accumulate: Any,
         inbox: Any,
+        marks: Any,
         pieces: Any,
+        piece_marks: Any,
     ) -> None:
-        state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active)
+        state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets)
         n = len(out_degrees)
         bounds = (begins, ends, hub_begins, hub_ends)
-        pull_rows(rows, *bounds, indices, state, receivers, n, accumulate, inbox, pieces)
+        pull_rows(rows, *bounds, indices, state, receivers, n, accumulate, inbox, marks, pieces, piece_marks)
 
     return pull_along
+
+
+def _make_target_of(functions: Functions, arrays: ArrayTypes) -> Any:
+    """``target_of(begins, targets, e)``: the vertex in whose row edge e is; ``targets`` lists the vertices of the rows.
+
+    It is looked up where messages draw random numbers, and nowhere else.
+    """
+    offset = arrays.offset
+
+    @device
+    def search(begins: Any, targets: Any, e: Any) -> Any:
+        row, end = np.uint32(0), np.uint32(len(begins))
+        while np.uint32(end - row) > np.uint32(1):
+            middle = np.uint32(row + (np.uint32(end - row) >> np.uint32(1)))
+            if offset(begins[middle]) <= e:
+                row = middle
+            else:
+                end = middle
+        if len(targets):
+            row = targets[row]
+        return row
+
+    @device
+    def none(begins: Any, targets: Any, e: Any) -> Any:
+        return np.uint32(0)
+
+    return search if functions.draws_per_edge else none
 
 
 def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
@@ -152,7 +202,7 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
     combined, _ = _make_combining(functions)
     combine_rows = _make_combine_rows(functions, arrays, message_of)
     row_range, piece_range = make_ranges(offset)
-    wants = _make_wants(functions)
+    wants, mark = _make_wants(functions), _make_mark(functions)
 
     @device
     def pull_rows(
@@ -167,7 +217,9 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         n: Any,
         accumulate: Any,
         inbox: Any,
+        marks: Any,
         pieces: Any,
+        piece_marks: Any,
     ) -> None:
         lane, warp = lane_number(), warp_number()
         count = np.uint32(len(begins))
@@ -184,7 +236,8 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
             begin, length = piece_range(hub_begins, hub_ends, piece)
             # The warp has no other row.
             quota = np.uint32(WARP)
-        message = combine_rows(indices, state, begin, length, quota)
+        is_received, message = combine_rows(indices, state, begin, length, quota)
+        mark(is_received, rows, row, piece, is_row, is_piece, marks, piece_marks)
         # A row that takes no messages has none in its inbox.
         if is_row and wanted:
             if len(rows):
@@ -196,6 +249,39 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
             put(pieces, piece, message)
 
     return pull_rows
+
+
+def _make_mark(functions: Functions) -> Any:
+    """``mark(is_received, rows, row, piece, is_row, is_piece, marks, piece_marks)``: mark each lane's row or piece.
+
+    Pieces may be marked from before. All lanes of a warp call it.
+    """
+
+    @device
+    def nothing(
+        is_received: Any, rows: Any, row: Any, piece: Any, is_row: Any, is_piece: Any, marks: Any, piece_marks: Any
+    ) -> None:
+        """All vertices apply."""
+
+    @device
+    def mark(
+        is_received: Any, rows: Any, row: Any, piece: Any, is_row: Any, is_piece: Any, marks: Any, piece_marks: Any
+    ) -> None:
+        received = np.uint32(cuda.ballot_sync(ALL, is_row and is_received))
+        if is_piece:
+            own = bit(piece)
+            if is_received:
+                fetch_and_or(piece_marks, piece >> np.uint32(5), own)
+            else:
+                fetch_and_and(piece_marks, piece >> np.uint32(5), np.uint32(~own))
+        elif is_row and len(rows) == 0:
+            if lane_number() == np.uint32(0):
+                marks[row >> np.uint32(5)] = received
+        elif is_row and is_received:
+            v = rows[row]
+            fetch_and_or(marks, v >> np.uint32(5), bit(v))
+
+    return nothing if functions.always else mark
 
 
 def _make_wants(functions: Functions) -> Any:
@@ -220,7 +306,9 @@ def _make_wants(functions: Functions) -> Any:
 
 
 def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
-    """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row.
+    """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row, if it has any.
+
+    Returned are whether it has, and the message.
 
     Where the first message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have
     found none, and so on.
@@ -231,39 +319,41 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
 
     @device
     def at_once(indices: Any, state: Any, begin: Any, length: Any, quota: Any) -> Any:
-        return combine_parts(indices, state, begin, length, sum_up_to(length), identity)
+        return combine_parts(indices, state, begin, length, sum_up_to(length), False, identity)
 
     @device
     def by_quota(indices: Any, state: Any, begin: Any, length: Any, quota: Any) -> Any:
-        message = identity
+        is_received, message = False, identity
         part = min(length, quota)
         upto = sum_up_to(part)
         while shuffle(upto, 31) > np.uint32(0):
-            message = combine_parts(indices, state, begin, part, upto, message)
+            is_received, message = combine_parts(indices, state, begin, part, upto, is_received, message)
             begin, length = offset(begin + offset(part)), np.uint32(length - part)
             quota = np.uint32(quota + ((quota + np.uint32(3)) >> np.uint32(2)))
             part = np.uint32(0)
-            if not is_final(message):
+            if not is_final(is_received, message):
                 part = min(length, quota)
             upto = sum_up_to(part)
-        return message
+        return is_received, message
 
     # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
     return by_quota if functions.takes_first else at_once
 
 
 def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
-    """``combine_parts(indices, state, begin, length, upto, message)``: add edges of each lane's row to its message.
+    """``combine_parts(indices, state, begin, length, upto, is_received, message)``: add edges of each lane's row.
 
     The warp's lanes walk the ``length`` edges of all 32 rows side by side; ``upto`` is the sum of the lengths up to
-    this lane's.
+    this lane's. Whether the row has received a message, and the message, are updated and returned.
     """
-    identity, offset = functions.identity, arrays.offset
+    identity, offset, always = functions.identity, arrays.offset, functions.always
     combined, up_to = _make_combining(functions)
-    can_exit, is_final = _make_is_final(functions)
+    (can_exit, is_final), takes_first = _make_is_final(functions), functions.takes_first
 
     @device
-    def combine_parts(indices: Any, state: Any, begin: Any, length: Any, upto: Any, message: Any) -> Any:
+    def combine_parts(
+        indices: Any, state: Any, begin: Any, length: Any, upto: Any, is_received: Any, message: Any
+    ) -> Any:
         lane = lane_number()
         total = shuffle(upto, 31)
         start = np.uint32(upto - length)
@@ -278,13 +368,17 @@ def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: An
             wanted = position < total
             if can_exit:
                 # Stop reading rows whose message can no longer change; some lanes have no row.
-                is_finished = is_final(message) or upto <= base or length == np.uint32(0)
+                is_finished = is_final(is_received, message) or upto <= base or length == np.uint32(0)
                 finished = np.uint32(cuda.ballot_sync(ALL, is_finished))
                 wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)
                 if finished == ALL:
                     total = base
+            is_sent = False
             if wanted:
-                part = message_of(state, load_once(indices, e), e)
+                is_sent, part = message_of(state, load_once(indices, e), e)
+            if not always or takes_first:
+                sent = np.uint32(cuda.ballot_sync(ALL, is_sent))
+                is_received = is_received or sent & lanes_of(start, upto, base) != np.uint32(0)
             part = up_to(part, first)
             # The lane of the row's last edge holds the combination of all of them; the row's own lane fetches it.
             last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
@@ -292,50 +386,57 @@ def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: An
             if length > np.uint32(0) and start < base + np.uint32(WARP) and upto > base:
                 message = combined(message, taken)
             base = np.uint32(base + np.uint32(WARP))
-        return message
+        return is_received, message
 
     return combine_parts
 
 
 def _make_is_final(functions: Functions) -> tuple[bool, Any]:
-    """Whether reading a row can stop early; and ``is_final(message)``: whether no other message can change this one."""
-    identity, absorbing = functions.identity, functions.absorbing
-    differs = make_differs(device, functions.message)
+    """Whether reading a row can stop early; and ``is_final(is_received, message)``: whether no other can change it."""
+    absorbing = functions.absorbing
 
     @device
-    def is_a_message(message: Any) -> Any:
-        return differs(message, identity)
+    def is_any(is_received: Any, message: Any) -> Any:
+        return is_received
 
     @device
-    def is_absorbing(message: Any) -> Any:
+    def is_absorbing(is_received: Any, message: Any) -> Any:
         return message == absorbing
 
     @device
-    def never(message: Any) -> Any:
+    def never(is_received: Any, message: Any) -> Any:
         return False
 
     if functions.takes_first:
-        return True, is_a_message
+        return True, is_any
     return absorbing is not None, never if absorbing is None else is_absorbing
 
 
 def make_slot(functions: Functions, arrays: ArrayTypes) -> Kernel:
-    """Dense side: one warp per hub combines its pieces, ``firsts[i]`` to ``firsts[i + 1]``, into its inbox."""
+    """Dense side: one warp per hub combines its pieces, ``firsts[i]`` to ``firsts[i + 1]``, into its inbox.
+
+    Unless all vertices apply, hubs with a piece in the bitmap ``piece_marks`` are added to ``marks``.
+    """
     identity, cast = functions.identity, make_cast(device, functions.message)
     get, put = make_get(device, functions.message), make_put(device, functions.message)
-    combined, up_to = _make_combining(functions)
+    (combined, up_to), always = _make_combining(functions), functions.always
 
-    @kernel(arrays.vertices, arrays.vertices, arrays.inbox, arrays.inbox, items=WARPS)
-    def dense_slot(hubs: Any, firsts: Any, pieces: Any, inbox: Any) -> None:
+    @kernel(arrays.vertices, arrays.vertices, arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices, items=WARPS)
+    def dense_slot(hubs: Any, firsts: Any, pieces: Any, piece_marks: Any, inbox: Any, marks: Any) -> None:
         lane, i = lane_number(), warp_number()
-        message = identity
+        is_received, message = False, identity
         if i < np.uint32(len(hubs)):
             piece = np.uint32(firsts[i] + lane)
             while piece < firsts[i + np.uint32(1)]:
+                is_received = is_received or (not always and get_bit(piece_marks, piece))
                 message = combined(message, cast(get(pieces, piece)))
                 piece = np.uint32(piece + np.uint32(WARP))
+        received = np.uint32(cuda.ballot_sync(ALL, is_received))
         message = up_to(message, np.uint32(0))
         if i < np.uint32(len(hubs)) and lane == np.uint32(WARP - 1):
-            put(inbox, hubs[i], combined(cast(get(inbox, hubs[i])), message))
+            v = hubs[i]
+            put(inbox, v, combined(cast(get(inbox, v)), message))
+            if received != np.uint32(0):
+                fetch_and_or(marks, v >> np.uint32(5), bit(v))
 
     return dense_slot

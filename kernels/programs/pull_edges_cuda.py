@@ -19,7 +19,7 @@ from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions, make_calls
 from gpu_pregel.kernels.programs.frontier_cuda import add_figures, pieces_of
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, lanes_of, warp_number
 
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
@@ -61,19 +61,6 @@ def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
 def row_warps(n: Any) -> Any:
     """Return the number of warps with 32 rows each; the warps after them have a piece of a hub each."""
     return np.uint32(np.uint32(n + np.uint32(WARP - 1)) >> np.uint32(5))
-
-
-@device
-def _lanes_of(start: Any, upto: Any, base: Any) -> Any:
-    """Return the lanes that read edges ``start`` to ``upto`` when lane 0 reads edge ``base``, as a mask."""
-    if upto <= base or start >= np.uint32(base + np.uint32(WARP)) or start == upto:
-        return np.uint32(0)
-    lanes = ALL
-    if start > base:
-        lanes = np.uint32(lanes << np.uint32(start - base))
-    if upto < np.uint32(base + np.uint32(WARP)):
-        lanes = np.uint32(lanes & np.uint32(bit(np.uint32(upto - base)) - np.uint32(1)))
-    return lanes
 
 
 def _make_pull_rows(functions: EdgeFunctions) -> Any:
@@ -157,7 +144,7 @@ def _make_pull_parts(functions: EdgeFunctions, number: Any) -> Any:
                         own += number(call(u, row, weights, e, arrays))
                     else:
                         result = call(u, row, weights, e, arrays) != 0
-            lanes = _lanes_of(start, upto, base)
+            lanes = lanes_of(start, upto, base)
             if not sums:
                 hits = np.uint32(cuda.ballot_sync(ALL, result))
                 hit = hit or hits & lanes != np.uint32(0)

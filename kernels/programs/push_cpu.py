@@ -92,6 +92,7 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, has_weights)
     combine_at, is_receiver = make_combine_at(functions), make_is_receiver(device, functions)
+    marks = not functions.always
 
     def send_row(u: Any, i: Any, begin: Any, end: Any, edges: Any, state: Any, inbox: Any) -> None:
         indices, weights = edges
@@ -100,10 +101,11 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
         ctx = context(u, superstep, n, out_degrees[i], in_degrees[i], aggregates)
         value = get(values, i)
         for e in range(begin, end):
-            v = local_number(np.int64(load(indices, e)), origin)
+            target = np.int64(load(indices, e))
+            v = local_number(target, origin)
             if is_receiver(receivers, v, n):
-                message = cast(send_along(value, weight_of(weights, e), ctx))
-                if combine_at(inbox_bits, v, message) and not get_bit(touched, v):
+                message = cast(send_along(value, weight_of(weights, e), target, ctx))
+                if combine_at(inbox_bits, v, message) and marks and not get_bit(touched, v):
                     fetch_and_or(touched, v >> 6, bit(v))
 
     return device(send_row)

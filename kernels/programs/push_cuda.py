@@ -13,7 +13,14 @@ from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.combine_cuda import make_deliver
-from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_weight
+from gpu_pregel.kernels.programs.fields import (
+    Functions,
+    make_cast,
+    make_context,
+    make_get,
+    make_send_along,
+    make_weight,
+)
 from gpu_pregel.kernels.programs.figures_cuda import is_beyond_the_end
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.programs.rows_cuda import make_ranges, warp_number
@@ -184,16 +191,16 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes, collect: Any) -
 
 def _make_send_messages(functions: Functions, arrays: ArrayTypes, collect: Any) -> tuple[Any, bool]:
     """``send_rows(…)`` with one message per edge."""
-    send, offset = functions.send, arrays.offset
+    send_along, offset = make_send_along(device, functions), arrays.offset
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
     (deliver, by_swapping), is_receiver = make_deliver(functions), make_is_receiver(device, functions)
 
     @device
-    def message_along(u: Any, weight: Any, state: Any) -> Any:
+    def message_along(u: Any, v: Any, weight: Any, state: Any) -> Any:
         out_degrees, in_degrees, superstep, seen, values, _ = state
         ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
-        return cast(send(get(values, u), weight, ctx))
+        return cast(send_along(get(values, u), weight, v, ctx))
 
     @device
     def send_rows(
@@ -212,7 +219,7 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes, collect: Any) 
             if position < total:
                 v = load_once(indices, e)
                 if is_receiver(state[5], v, len(state[0])):
-                    is_first = deliver(inbox, sink[0], v, message_along(source, weight_of(weights, e), state))
+                    is_first = deliver(inbox, sink[0], v, message_along(source, v, weight_of(weights, e), state))
             collect(is_first, v, sink)
             position = np.uint32(position + np.uint32(WARP))
 

@@ -36,13 +36,13 @@ def make_is_receiver(jit: Jit, functions: Functions) -> Any:
     return jit(is_receiver)
 
 
-def make_accept(jit: Jit, functions: Functions, *, always: bool) -> Any:
+def make_accept(jit: Jit, functions: Functions) -> Any:
     """``accept(values, v, message, ctx)``: whether v applies, and the message that it takes: none if it receives none.
 
-    With ``always`` a vertex that receives nothing applies the identity.
+    If all vertices apply, one that receives nothing applies the identity.
     """
     receives: Any = functions.receives
-    identity, get = functions.identity, make_get(jit, functions.value)
+    identity, always, get = functions.identity, functions.always, make_get(jit, functions.value)
     if receives is None:
 
         def accept(values: Any, v: Any, message: Any, ctx: Any) -> Any:

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from gpu_pregel.kernels.library.jit_cuda import WARPS, device
+from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, device
+from gpu_pregel.kernels.library.warps_cuda import ALL
 
 HUB_EDGES = 1024
 """Rows with more edges than this are pushed and pulled in pieces of this size."""
@@ -23,6 +25,19 @@ HUB_EDGES = 1024
 def warp_number() -> Any:
     """The number of this warp in the grid."""
     return np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + (np.uint32(cuda.threadIdx.x) >> np.uint32(5)))
+
+
+@device
+def lanes_of(start: Any, upto: Any, base: Any) -> Any:
+    """Return the lanes that read edges ``start`` to ``upto`` when lane 0 reads edge ``base``, as a mask."""
+    if upto <= base or start >= np.uint32(base + np.uint32(WARP)) or start == upto:
+        return np.uint32(0)
+    lanes = ALL
+    if start > base:
+        lanes = np.uint32(lanes << np.uint32(start - base))
+    if upto < np.uint32(base + np.uint32(WARP)):
+        lanes = np.uint32(lanes & np.uint32(bit(np.uint32(upto - base)) - np.uint32(1)))
+    return lanes
 
 
 @functools.cache

@@ -22,9 +22,9 @@ from gpu_pregel.kernels.programs.fields import (
     Functions,
     make_cast,
     make_context,
-    make_differs,
     make_get,
     make_put,
+    make_send_along,
     make_weight,
 )
 from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW
@@ -72,16 +72,16 @@ def _make_spread(offset: Any) -> Any:
 
 
 def _make_message(functions: Functions, arrays: ArrayTypes) -> Any:
-    """``message_of(source, owner, total, e, weights, state)``: the message along this lane's edge, if it has one.
+    """``message_of(source, v, owner, total, e, weights, state)``: the message along this lane's edge, if it has one.
 
-    ``source`` has the vertex, value and number of edges whose row this lane passed.
+    ``source`` has the vertex, value and number of edges whose row this lane passed; ``v`` is the end of the edge.
     """
-    send, identity = functions.send, functions.identity
+    send, send_along, identity = functions.send, make_send_along(device, functions), functions.identity
     cast, context = make_cast(device, functions.message), make_context(device, functions.context)
     weight_of = make_weight(device, arrays.has_weights)
 
     @device
-    def signal_along(source: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
+    def signal_along(source: Any, v: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
         u, value, length = source
         out_degrees, in_degrees, superstep, parameters = state
         signal = identity
@@ -91,13 +91,13 @@ def _make_message(functions: Functions, arrays: ArrayTypes) -> Any:
         return shuffle(signal, owner)
 
     @device
-    def message_along(source: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
+    def message_along(source: Any, v: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
         u, value, _ = source
         out_degrees, in_degrees, superstep, parameters = state
         u, value, message = shuffle(u, owner), shuffle(value, owner), identity
         if lane_number() < total:
             ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], parameters)
-            message = cast(send(value, weight_of(weights, e), ctx))
+            message = cast(send_along(value, weight_of(weights, e), v, ctx))
         return message
 
     return message_along if functions.per_edge else signal_along
@@ -128,9 +128,8 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
     get, put = make_get(device, functions.value), make_put(device, functions.value)
     row_range, _ = make_ranges(offset)
     spread, message_of, accepts = _make_spread(offset), _make_message(functions, arrays), _make_accepts(functions)
-    combine, differs = make_combine(functions), make_differs(device, functions.message)
-    context = make_context(device, functions.context)
-    change = make_change(device, functions, bits_of_float, always=False)
+    combine, context = make_combine(functions), make_context(device, functions.context)
+    change = make_change(device, functions, bits_of_float)
 
     @device
     def combine_alike(has_message: Any, v: Any, message: Any) -> Any:
@@ -148,7 +147,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
                 if target == lane:
                     combined = combine(combined, one)
             has_message = has_message and first == lane
-        return has_message and differs(combined, identity), combined
+        return has_message, combined
 
     @device
     def receiver(indices: Any, e: Any, total: Any) -> Any:
@@ -183,8 +182,8 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
         place = np.uint32(np.uint32(ROW + row * FIGURES) + lane)
         while True:
             state = (out_degrees, in_degrees, superstep + row - 1, parameters)
-            message = message_of((u, value, length), owner, total, e, weights, state)
-            has_message = lane < total and differs(message, identity)
+            message = message_of((u, value, length), v, owner, total, e, weights, state)
+            has_message = lane < total
             begin, end = offset(0), offset(0)
             # What the lanes have written in the superstep before is visible to all of them.
             cuda.syncwarp()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -193,7 +194,11 @@ def test_an_exception_of_the_function_is_raised_as_it_is_with_a_note(way: dict[s
 
     with pytest.raises(ValueError, match="enough") as caught:
         gp.run(path(), program(apply=stop), **way)
-    assert caught.value.__notes__ == ["raised by apply for vertex 'c' in superstep 1"]
+    (note,) = caught.value.__notes__
+    assert re.fullmatch(
+        r"""raised by apply for vertex 'c' in superstep 1 \(.*checks\.py, line \d+: raise ValueError\("enough"\)\)""",
+        note,
+    )
     assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "stop"
 
 
@@ -210,7 +215,7 @@ def test_arithmetic_that_wraps_only_in_compiled_code_is_reported() -> None:
 def test_numpy_scalars_overflow_in_python_too() -> None:
     large = np.int64(2**62)
     error = failure(lambda: gp.run(path(), program(init=lambda ctx: large * 2), device="python"))
-    assert "overflow encountered in scalar multiply" in str(error)
+    assert "overflow encountered" in str(error)
 
 
 @pytest.mark.parametrize(

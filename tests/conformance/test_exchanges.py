@@ -78,12 +78,14 @@ class CopyingExchange:
         for sender in state.partitions:
             rows = sender.partition.in_edges.rows
             assert rows is not None
-            mirrors = [self._device.download(array) for array in sender.mirrors]
+            *messages, words = [self._device.download(array) for array in sender.mirrors]
+            received = flags_of(words)
             for owner in state.partitions:
                 first, last = np.searchsorted(rows, [owner.partition.first, owner.partition.last])
                 if first < last:
-                    sent = tuple(self._device.upload(self._sent(array[first:last])) for array in mirrors)
-                    state.deliver(rows[first:last], sent, owner)
+                    own = pack_bits(received[first:last]).view(words.dtype)
+                    sent = [self._sent(array) for array in (*(one[first:last] for one in messages), own)]
+                    state.deliver(rows[first:last], tuple(map(self._device.upload, sent)), owner)
 
     def gather_figures(self, figures: list[Array]) -> list[Array]:
         return [self._sent(array) for array in figures]
@@ -242,15 +244,21 @@ def test_mirrors_are_combined_by_the_masters(graph: gp.Graph, device: str, excha
     carrier = EXCHANGES[exchange](target)
     state = state_of(graph, SUMS, device, carrier, 3)
     n, expected = graph.num_vertices, np.zeros(graph.num_vertices, np.int64)
+    received = np.zeros(n, bool)
     state.attach([np.zeros(n, np.int64)], full_bitmap(n))
     for part in state.partitions:
         rows = part.partition.in_edges.rows
         assert rows is not None
         mirror = rows.astype(np.int64) * 10 + part.partition.number
-        part.mirrors = (target.upload(mirror),)
+        has_message = rows % 3 != 1
+        mirror[~has_message] = 0  # as after a pull
+        words = pack_bits(has_message).view(state.frontier.dtype)
+        part.mirrors = (target.upload(mirror), target.upload(words))
         expected[rows] += mirror
+        received[rows[has_message]] = True
     carrier.send_mirrors(state)
     assert target.download(state.vertices.inbox[0]).tolist() == expected.tolist()
+    assert flags_of(target.download(state.vertices.touched))[:n].tolist() == received.tolist()
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES)

@@ -135,15 +135,15 @@ def test_interpreted_functions_name_the_vertex_or_the_edge() -> None:
 
     with pytest.raises(ZeroDivisionError) as caught:
         gp.process_vertices(divide, frontier)
-    assert caught.value.__notes__ == ["raised by the body for vertex 'bob'"]
+    assert caught.value.__notes__[0].startswith("raised by the body for vertex 'bob' (")
     modes: tuple[Literal["push", "pull"], ...] = ("push", "pull")
     for mode in modes:
         with pytest.raises(IndexError) as failed:
             gp.process_edges(lambda u, v, weight, a: a[v] > 0, frontier, [np.zeros(2)], mode=mode)
-        assert failed.value.__notes__ == ["raised by the body for the edge from 'bob' to 'cid'"]
+        assert failed.value.__notes__[0].startswith("raised by the body for the edge from 'bob' to 'cid' (")
     with pytest.raises(ZeroDivisionError) as refused:
         gp.process_edges(lambda u, v, weight: True, frontier, receives=lambda v: 1 // (v - 2) < 0)
-    assert refused.value.__notes__ == ["raised by receives for vertex 'cid'"]
+    assert refused.value.__notes__[0].startswith("raised by receives for vertex 'cid' (")
 
 
 @pytest.mark.parametrize("device", [on(name) for name in ("cpu", "emulated", *GPUS, "python")])

@@ -49,7 +49,7 @@ def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: Any)
 
 
 @MODES
-def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: Any) -> None:
+def test_a_combined_message_equal_to_the_identity_is_applied(device: str, mode: Any) -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2], [3, 3, 4], num_vertices=5, directed=True)
     program = gp.VertexProgram(
         value=np.int32,
@@ -60,8 +60,8 @@ def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: 
         active=lambda old, new, ctx: False,
     )
     result = gp.run(graph, program, device=device, mode=mode)
-    assert result.to_numpy().tolist() == [1, -1, 2, 0, 102]
-    assert result.trace[1]["applied"] == 1
+    assert result.to_numpy().tolist() == [1, -1, 2, 100, 102]
+    assert result.trace[1]["applied"] == 2
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,10 @@ class DeviceArray:
         other.allocation.written[:] = self.allocation.written[self.offset : end]
         return DeviceArray(self.memory, other.allocation, 0, self.shape, self.dtype)
 
+    def readable(self) -> ReadableArray:
+        """Return the same array as one that NumPy may read."""
+        return ReadableArray(self.memory, self.allocation, self.offset, self.shape, self.dtype)
+
     def view(self, dtype: Any) -> DeviceArray:
         """Return a view of the same bytes with another dtype."""
         dtype = np.dtype(dtype)
@@ -297,3 +301,12 @@ class DeviceArray:
     __neg__ = __invert__ = __abs__ = _arithmetic
     __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
     __eq__ = __ne__ = _arithmetic
+
+
+class ReadableArray(DeviceArray):
+    """A device array that NumPy may read, as users do with results: it is in this process's memory."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:  # type: ignore[override]
+        if copy is False:
+            raise ValueError("the array is copied to the host, so copy=False is not possible")
+        return self.get().astype(dtype or self.dtype, copy=False)

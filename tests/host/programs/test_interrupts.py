@@ -244,7 +244,7 @@ def test_only_kernels_that_may_never_return_run_on_other_threads(role: str) -> N
     expected = {
         "init": {"init"},
         "message": {"signal", "push"},
-        "combine": {"pull", "slot", "push"},
+        "combine": {"signal", "pull", "slot", "push"},
         "none": set(),
     }
     found = {name for name, kernel in kernels.items() if kernel is not None and kernel.may_loop}

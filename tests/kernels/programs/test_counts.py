@@ -41,7 +41,7 @@ def work(program: str, mode: str, length: int, row: int = 31, n: int = N) -> dic
         else:
             state._pull(0, Activity(n, length))
         if program == "labels":
-            state._apply(1, 0, dense=mode == "pull", edge_limit=1 << 62)
+            state._apply(1, 0, edge_limit=1 << 62)
 
     return count(DEVICE, superstep)
 
@@ -100,12 +100,12 @@ def test_the_place_of_a_row_does_not_matter(program: str, mode: str, row: str) -
 
 # Shuffles and ballots for 32 edges: a search for the rows of all lanes (5), the place of an edge there (1) and, in a
 # push, the message or its sender (1); in a pull, where a row begins (1), a scan (5) and its end (1), both of numbers
-# of 64 bits in two parts, and a ballot of the rows whose message is final (1).
+# of 64 bits in two parts, and ballots of the rows whose message is final (1) and of the edges with a message (1).
 PER_STEP = {
     ("labels", "push"): 7,
-    ("labels", "pull"): 14,
+    ("labels", "pull"): 15,
     ("distances", "push"): 7,
-    ("distances", "pull"): 20,
+    ("distances", "pull"): 21,
     ("search", "push"): 7,
 }
 

@@ -37,12 +37,6 @@ FAULTS = (
     ),
     *faults_in(
         "host/programs/cuda_state.py",
-        (
-            "posted messages wait for a pull",
-            "dense=self._always or has_posted",
-            "dense=self._always",
-            _DIVIDED,
-        ),
     ),
     *faults_in(
         "host/programs/state.py",

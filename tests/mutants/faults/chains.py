@@ -85,8 +85,8 @@ _SUPERSTEPS = faults_in(
     ),
     (
         "a row of as many edges as a piece ends a chain",
-        "                        if ctx.out_degree > HUB_EDGES:\n",
-        "                        if ctx.out_degree >= HUB_EDGES:\n",
+        "                    if ctx.out_degree > HUB_EDGES:\n",
+        "                    if ctx.out_degree >= HUB_EDGES:\n",
         f"{_CHAIN}test_a_row_as_long_as_a_piece_ends_no_chain",
     ),
     (
@@ -272,8 +272,8 @@ _SUPERSTEPS = faults_in(
     ),
     (
         "inactive vertices of a chain count edges",
-        "                    if is_active:\n                        edges += ctx.out_degree\n",
-        "                    if True:\n                        edges += ctx.out_degree\n",
+        "                if is_active:\n                    edges += ctx.out_degree\n",
+        "                if True:\n                    edges += ctx.out_degree\n",
         f"{_RESULTS}[emulated-0]",
     ),
     (

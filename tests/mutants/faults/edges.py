@@ -84,20 +84,6 @@ _PULL_EDGES_CUDA = faults_in(
         _ENDS,
     ),
     (
-        "a row that begins one edge into a round loses its start",
-        "    if start > base:\n",
-        "    if start > base + np.uint32(1):\n",
-        _EACH,
-    ),
-    ("rows do not end within a round", "    if upto < np.uint32(base + np.uint32(WARP)):", "    if False:", _EACH),
-    (
-        "a row with nothing left goes on",
-        " or start == upto:",
-        ":",
-        "",
-        "The masks of the lanes from an empty row's begin and below its end have none in common.",
-    ),
-    (
         "edges of rows that have ended are read",
         "if place < total and (going >> owner) & np.uint32(1) != np.uint32(0):",
         "if place < total:",
@@ -185,4 +171,21 @@ _PULL_EDGES_CUDA = faults_in(
         f"{_COUNTS}test_rows_are_read_in_parts_that_double",
     ),
 )
-FAULTS = (*_EDGES_CUDA, *_PULL_EDGES_CUDA)
+_ROWS_CUDA = faults_in(
+    "kernels/programs/rows_cuda.py",
+    (
+        "a row that begins one edge into a round loses its start",
+        "    if start > base:\n",
+        "    if start > base + np.uint32(1):\n",
+        _EACH,
+    ),
+    ("rows do not end within a round", "    if upto < np.uint32(base + np.uint32(WARP)):", "    if False:", _EACH),
+    (
+        "a row with nothing left goes on",
+        " or start == upto:",
+        ":",
+        "",
+        "The masks of the lanes from an empty row's begin and below its end have none in common.",
+    ),
+)
+FAULTS = (*_EDGES_CUDA, *_PULL_EDGES_CUDA, *_ROWS_CUDA)

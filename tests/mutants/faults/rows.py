@@ -113,8 +113,8 @@ _COMBINE = faults_in(
     ),
     (
         "every message marks its receiver",
-        " and is_nothing(combine_at(inbox, v, message)):",
-        ":\n            combine_at(inbox, v, message)",
+        "if combine_at(inbox, v, message) == nothing and not always:",
+        "combine_at(inbox, v, message)\n        if not always:",
         f"{_READ_ONCE}[labels-push-short] {_SHAPES}test_stars[emulated-5000 push 1]",
     ),
     (
@@ -140,8 +140,8 @@ _PULL = faults_in(
     ),
     (
         "pulled rows end one edge early",
-        "is_final(message) or upto <= base",
-        "is_final(message) or upto <= base + np.uint32(1)",
+        "is_final(is_received, message) or upto <= base",
+        "is_final(is_received, message) or upto <= base + np.uint32(1)",
         f"{_ROWS}[emulated:1-pull-1] tests/conformance/test_receivers.py::test_hops_are_those_of_networkx[emulated-pull-1]",
     ),
     (
@@ -170,14 +170,14 @@ _PULL = faults_in(
     ),
     (
         "the frontier is read where all are active",
-        "if all_active or get_bit(frontier, u):",
-        "if get_bit(frontier, u):",
+        "is_sent = all_active or get_bit(frontier, u)",
+        "is_sent = get_bit(frontier, u)",
         f"{_READ_ONCE}[distances-pull-short]",
     ),
     (
         "inactive neighbours send in a pull",
-        "if all_active or get_bit(frontier, u):",
-        "if True:",
+        "is_sent = all_active or get_bit(frontier, u)",
+        "is_sent = True",
         f"{_SIZES}test_the_only_inactive_vertex_sends_nothing[pull]",
     ),
     (
@@ -194,8 +194,8 @@ _PULL = faults_in(
     ),
     (
         "pieces of hubs are combined without their number of items",
-        "arrays.inbox, arrays.inbox, items=WARPS)",
-        "arrays.inbox, arrays.inbox)",
+        ", items=WARPS)",
+        ")",
         f"{_HUBS}[9]",
     ),
 )

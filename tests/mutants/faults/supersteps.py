@@ -179,23 +179,17 @@ _VERTICES = faults_in(
         "                    frontier[word] = bits\n        sums",
         "tests/conformance/test_shapes.py::test_blocks_with_more_than_one_tile[emulated]",
     ),
-    ("a vertex beyond the last one applies", "if v < n and (dense or", "if v <= n and (dense or", _BLOCKS),
+    ("a vertex beyond the last one applies", "if v < n and (every or", "if v <= n and (every or", _BLOCKS),
     (
         "after a push all inboxes are read",
-        "if v < n and (dense or get_bit(touched, v)):",
+        "if v < n and (every or get_bit(touched, v)):",
         "if v < n:",
         f"{_COUNTS}test_an_apply_after_a_push_reads_only_inboxes_with_messages",
     ),
     (
-        "inboxes without a message are written",
-        "make_take_message(device, functions, always=False)",
-        "make_take_message(device, functions, always=True)",
-        _COSTS,
-    ),
-    (
         "apply sees the aggregates of senders",
-        "totals)\n                    has_message, message = accept",
-        "seen)\n                    has_message, message = accept",
+        "totals)\n                has_message, message = accept",
+        "seen)\n                has_message, message = accept",
         _WATCHED,
     ),
     (

@@ -1,0 +1,47 @@
+"""The functions of a program that draws random numbers: each has a stream of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.draws import STAGES
+from gpu_pregel.kernels.programs.fields import Functions, Jit, VertexContext, generated, rebuilt
+
+
+def stage_of(role: str, number: int = 0) -> int:
+    """Return the number of a function whose random numbers are its own; ``number`` is that of an aggregator."""
+    return STAGES.index(role) if role in STAGES else len(STAGES) + number
+
+
+def with_stages(jit: Jit, functions: Functions) -> Functions:
+    """Return functions that draw random numbers of streams of their own; unchanged if the program draws none."""
+    if not functions.context.draws:
+        return functions
+
+    def staged(role: str, function: Any, arguments: str, number: int = 0) -> Any:
+        if function is None:
+            return None
+        stage = np.int64(stage_of(role, number))
+        at_stage = "def at_stage(ctx):\n" + rebuilt("Context", "(ctx.stream[0], stage, ctx.stream[2])")
+        names = {"at_stage": generated(jit, "at_stage", at_stage, Context=VertexContext, stage=stage)}
+        passed = arguments.replace("ctx", "at_stage(ctx)")
+        source = f"def staged({arguments}):\n    return function({passed})\n"
+        return generated(jit, "staged", source, function=function, **names)
+
+    return replace(
+        functions,
+        init=staged("init", functions.init, "ctx"),
+        initially_active=staged("initially_active", functions.initially_active, "ctx"),
+        send=staged("message", functions.send, "value, weight, ctx" if functions.per_edge else "value, ctx"),
+        apply=staged("apply", functions.apply, "old, message, ctx"),
+        receives=staged("receives", functions.receives, "value, ctx"),
+        is_active=staged("active", functions.is_active, "old, new, ctx"),
+        wake=staged("wake", functions.wake, "old, new, ctx"),
+        aggregators=tuple(
+            (name, staged("aggregator", function, "old, new, ctx", k), *rest)
+            for k, (name, function, *rest) in enumerate(functions.aggregators)
+        ),
+    )
