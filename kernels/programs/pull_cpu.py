@@ -114,14 +114,12 @@ def _make_pull_signals(functions: Functions) -> Any:
                         # An atomic load keeps LLVM from emitting vector gathers, which take twice as long here.
                         signal = get(signals, local_number(load(in_indices, e), origin))
                         message = cast(combine(message, signal))
-                        if may_cancel and not always:
-                            is_received |= changed(signal, identity)
                         if can_exit and message == absorbing:
                             break
                     if not always:
                         is_received |= changed(message, identity)
-                        # The signals of active sources and of others may be alike.
-                        if is_hidden and not is_received:
+                        # Messages may cancel out, or equal the signals of sources that send none: read the row again.
+                        if (may_cancel or is_hidden) and not is_received:
                             is_received = _has_active(in_indices, begin, end, origin, frontier)
                     if always or is_received:
                         put(inbox, i, message)
