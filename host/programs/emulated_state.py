@@ -55,10 +55,8 @@ class EmulatedState(CudaState):
 
     def _explained(self, run: Callable[[], Result], repeat: Callable[[PythonState], Any]) -> Result:
         """Run supersteps; if the emulator refuses something, repeat them in Python, which names the vertex."""
-        download = self._device.download
-        values = [np.array(download(array)) for array in self.values]
-        frontier = np.array(download(self.frontier)).view(np.uint64)
-        aggregates, posted = tuple(np.array(download(array)) for array in self.aggregates), self.posted
+        values, frontier = [array.peek() for array in self.values], self.frontier.peek().view(np.uint64)
+        aggregates, posted = tuple(array.peek() for array in self.aggregates), self.posted
         try:
             return run()
         except EmulationError:

@@ -104,7 +104,7 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
         pieces: Any,
         piece_marks: Any,
     ) -> None:
-        state = (signals, frontier, all_active, hidden[0] == superstep)
+        state = (signals, frontier, all_active, not (always or all_active) and hidden[0] == superstep)
         bounds = (begins, ends, hub_begins, hub_ends)
         pull_rows(rows, *bounds, indices, state, (), 0, accumulate, inbox, marks, pieces, piece_marks)
 

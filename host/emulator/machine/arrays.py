@@ -182,6 +182,10 @@ class DeviceArray:
         """Copy to the host and count a readback."""
         self.memory.readbacks += 1
         self.memory.readback_bytes += self.nbytes
+        return self.peek()
+
+    def peek(self) -> np.ndarray[Any, Any]:
+        """Copy to the host as a debugger does, without counting a readback."""
         return self._host().copy().reshape(self.shape)
 
     def set(self, host: Any) -> None:

@@ -160,21 +160,24 @@ def test_work_grows_with_the_vertices(program: str, mode: str) -> None:
 
 
 def test_what_a_vertex_costs() -> None:
-    """A pull reads the bounds of rows; an apply inboxes, and it writes words of two bitmaps, and three sums a block."""
+    """A pull reads the bounds of rows and marks those with messages; an apply reads the marks of vertices.
+
+    The apply also writes words of two bitmaps, and three sums a block.
+    """
     one, two = (work("labels", "pull", 16, n=N * times) for times in (1, 2))
     added, blocks = {kernel: two[kernel] - one[kernel] for kernel in one}, N // BLOCK
     assert added["dense_signal"][:3] == (2 * N, N, 0)
-    assert added["pull"][:3] == (2 * N, N, 0)
-    # The sum of the lengths of a warp's rows.
-    assert added["pull"].warp_operations == 6 * N // 32
+    assert added["pull"][:3] == (2 * N, N + N // 32, 0)
+    # The sum of the lengths of a warp's rows, and a ballot of those with messages.
+    assert added["pull"].warp_operations == 7 * N // 32
     assert added["apply_messages"][:3] == (N + 3 * blocks, N // 16 + 3 * blocks, blocks)
 
 
 def test_pieces_of_a_hub_are_combined_once() -> None:
     two, four = (work("labels", "pull", length)["dense_slot"] for length in (2 * HUB_EDGES, 3 * HUB_EDGES + 1))
-    assert (four - two)[:3] == (2, 0, 0)
-    # One warp: the bounds of the pieces, the vertex and its inbox; one lane writes.
-    assert (two.loads, two.stores) == (2 + 2 * 32 + 2, 1)
+    assert (four - two)[:3] == (2 * 2, 0, 0)
+    # One warp: two pieces and their marks, their bounds, the vertex and its inbox; one lane writes.
+    assert (two.loads, two.stores) == (2 * 2 + 2 * 32 + 2, 1)
 
 
 @pytest.mark.parametrize("length", [4, 64])
