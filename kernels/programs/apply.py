@@ -22,16 +22,15 @@ from gpu_pregel.kernels.programs.fields import (
 )
 
 
-def make_take_message(jit: Jit, functions: Functions) -> Any:
-    """``take_message(inbox, v)``: the message in v's inbox, which is emptied."""
-    identity, always = functions.identity, functions.always
+def make_take_message(jit: Jit, functions: Functions, *, keeps_empty: bool = False) -> Any:
+    """``take_message(inbox, v)``: the message in v's inbox, which is emptied; ``keeps_empty``: unless it is empty."""
+    identity = functions.identity
     get, put = make_get(jit, functions.message), make_put(jit, functions.message)
     cast, differs = make_cast(jit, functions.message), make_differs(jit, functions.message)
 
     def take_message(inbox: Any, v: Any) -> Any:
         message = cast(get(inbox, v))
-        # If all vertices apply, most inboxes may be empty and need not be written.
-        if not always or differs(message, identity):
+        if not keeps_empty or differs(message, identity):
             put(inbox, v, identity)
         return message
 

@@ -13,15 +13,14 @@ from gpu_pregel.kernels.programs.fields import Functions, make_cast
 
 
 def make_combine_at(functions: Functions) -> Any:
-    """``combine_at(inbox_bits, v, message)``: combine a message into v's inbox; return whether it may be the first.
+    """``combine_at(inbox_bits, v, message)``: combine a message into v's inbox.
 
-    It may be if the inbox changed, or is still the identity. The inbox of floats or bools is passed as unsigned
-    integers of the same size.
+    The inbox of floats or bools is passed as unsigned integers of the same size.
     """
     if functions.takes_any:
         return _make_take_first(functions)
     combine, cast = functions.combine, make_cast(device, functions.message)
-    kind, nothing = functions.message.dtypes[0].kind, _bits_of_nothing(functions)
+    kind = functions.message.dtypes[0].kind
 
     @device
     def combine_floats(bits: Any, message: Any) -> Any:
@@ -41,24 +40,17 @@ def make_combine_at(functions: Functions) -> Any:
         old = load(inbox_bits, v)
         while True:
             new = combined(old, message)
-            if new == old:
-                return new == nothing
-            if compare_and_swap(inbox_bits, v, old, new):
-                return True
+            if new == old or compare_and_swap(inbox_bits, v, old, new):
+                return
             old = load(inbox_bits, v)
 
     return device(combine_at)
 
 
-def _bits_of_nothing(functions: Functions) -> Any:
-    """Return the element of an empty inbox."""
-    message, identity = functions.message.dtypes[0], functions.identity
-    return identity.view(f"u{message.itemsize}") if message.kind in "fb" else identity
-
-
 def _make_take_first(functions: Functions) -> Any:
     """``combine_at`` where all messages are equal: store the first one; racing threads store the same."""
-    message, nothing = functions.message.dtypes[0], _bits_of_nothing(functions)
+    message, identity = functions.message.dtypes[0], functions.identity
+    nothing = identity.view(f"u{message.itemsize}") if message.kind in "fb" else identity
 
     @device
     def bits_of_message(message: Any) -> Any:
@@ -71,9 +63,7 @@ def _make_take_first(functions: Functions) -> Any:
     bits_of = bits_of_message if message.kind == "f" else unchanged
 
     def take_first(inbox_bits: Any, v: Any, message: Any) -> Any:
-        if load(inbox_bits, v) != nothing:
-            return False
-        store(inbox_bits, v, bits_of(message))
-        return True
+        if load(inbox_bits, v) == nothing:
+            store(inbox_bits, v, bits_of(message))
 
     return device(take_first)

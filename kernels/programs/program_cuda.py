@@ -144,7 +144,8 @@ def make_apply(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """
     has_wake = functions.wake is not None
     start, fold, finish = make_finish(functions.aggregators)
-    take_message = make_take_message(device, functions)
+    # If all vertices apply, most inboxes may be empty and need not be written.
+    take_message = make_take_message(device, functions, keeps_empty=functions.always)
     update = make_update_or_fail(functions, make_update(device, functions, fold, bits_of_float))
     put, records = make_put(device, functions.message), functions.records
     context, accept = make_context(device, functions.context), make_accept(device, functions)

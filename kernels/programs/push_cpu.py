@@ -105,7 +105,8 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
             v = local_number(target, origin)
             if is_receiver(receivers, v, n):
                 message = cast(send_along(value, weight_of(weights, e), target, ctx))
-                if combine_at(inbox_bits, v, message) and marks and not get_bit(touched, v):
+                combine_at(inbox_bits, v, message)
+                if marks and not get_bit(touched, v):
                     fetch_and_or(touched, v >> 6, bit(v))
 
     return device(send_row)
