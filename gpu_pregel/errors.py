@@ -9,6 +9,7 @@ import time
 import typing
 
 _CYCLE_SHOWN = 8
+_LONGEST_QUOTE = 2000
 
 
 class GpuPregelError(Exception):
@@ -325,15 +326,18 @@ class AttemptError(GpuPregelError, RuntimeError):
 class ModelError(AttemptError):
     """A language model cannot be reached, refuses a request, or answers with something that is not a message.
 
-    The text quotes the server, never the key. ``status`` is the HTTP status of its answer, if any; the other parameters
-    are those of :class:`AttemptError`.
+    The text quotes the server, never the key; it is cut after 2,000 characters, and its control characters are escaped.
+    ``status`` is the HTTP status of its answer, if any; the other parameters are those of :class:`AttemptError`.
     """
 
     def __init__(
         self, text: str, *, status: int | None = None, retryable: bool = True, retry_after: float | None = None
     ) -> None:
         self.status = status
-        super().__init__(text, retryable=retryable, retry_after=retry_after)
+        excerpt = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
+        # A terminal would obey control characters.
+        shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in excerpt)
+        super().__init__(shown, retryable=retryable, retry_after=retry_after)
 
 
 class ToolError(AttemptError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 import textwrap
@@ -74,7 +75,10 @@ def _cache_size() -> str:
 def _cache_folder() -> str:
     from gpu_pregel.kernels.library.cache import cache_directory
 
-    return cache_directory() or "cannot be written: kernels are compiled in every process"
+    folder = cache_directory()
+    if folder is None:
+        return "cannot be written: kernels are compiled in every process"
+    return folder if os.access(folder, os.W_OK) else f"{folder} (can only be read)"
 
 
 def collect() -> dict[str, Any]:

@@ -10,6 +10,9 @@ from uuid import uuid4
 from gpu_pregel.errors import CodecError, ModelError
 from gpu_pregel.workflows.messages import Message, ToolCall, check_message
 
+_PART_BYTES = 64
+"""What a part of a message takes beside its text."""
+
 
 def encode_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return messages as a server expects them: with arguments as JSON text, and without ids, usage and status."""
@@ -64,9 +67,18 @@ def decode_completion(body: Any) -> Message:
 
 
 class MessageAssembler:
-    """Assembles a message from the pieces of a stream."""
+    """Assembles a message from the pieces of a stream.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    limit : int, optional
+        Most characters of the message, each part of which counts as 64 more. Default: the answer has been limited as
+        a whole.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self._size = 0
         self._content: list[str] = []
         self._refusal: list[str] = []
         self._calls: dict[int, dict[str, Any]] = {}
@@ -108,13 +120,22 @@ class MessageAssembler:
         if isinstance(text, list):  # some servers send parts
             text = "".join(part.get("text") or "" for part in text if isinstance(part, dict))
         text = text if isinstance(text, str) else ""
-        self._content.append(text)
+        if text:
+            self._count(text)
+            self._content.append(text)
         if isinstance(delta.get("refusal"), str):
+            self._count(delta["refusal"])
             self._refusal.append(delta["refusal"])
         for position, call in enumerate(delta.get("tool_calls") or ()):
             if isinstance(call, dict):
                 self._add_call(position, call)
         return text
+
+    def _count(self, *parts: Any) -> None:
+        """Count parts of the message, before they are kept."""
+        self._size += sum(_PART_BYTES + (len(part) if isinstance(part, str) else 0) for part in parts)
+        if self._limit is not None and self._size > self._limit:
+            raise too_long("the model's answer", self._limit)
 
     def _add_call(self, position: int, call: dict[str, Any]) -> None:
         """Add a fragment of a call: the first one has id and name, the others continue the arguments."""
@@ -124,13 +145,15 @@ class MessageAssembler:
         known = self._calls.get(index)
         if known and call.get("id") and known["id"] and call["id"] != known["id"]:
             index, known = max(self._calls) + 1, None  # a server that numbers all its calls 0
-        if known is None:
-            known = self._calls[index] = {"id": "", "name": "", "arguments": []}
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
+        if known is None:
+            self._count(call.get("id"), function.get("name"))
+            known = self._calls[index] = {"id": "", "name": "", "arguments": []}
         known["id"] = known["id"] or call.get("id") or ""
         known["name"] = known["name"] or function.get("name") or ""
         if function.get("arguments"):
+            self._count(function["arguments"])
             known["arguments"].append(function["arguments"])
 
     def message(self) -> Message:
@@ -186,13 +209,20 @@ def _first_choice(body: Any) -> dict[str, Any] | None:
     return None
 
 
+def too_long(what: str, limit: int) -> ModelError:
+    """Return the error of an answer or event beyond the limit."""
+    return ModelError(
+        f"{what} is longer than {limit:,} bytes: increase max_answer_bytes= of ChatModel", retryable=False
+    )
+
+
 def error_text(body: Any) -> str:
     """Return what an answer says about an error, in the shapes that servers use."""
     error = body
     for key in ("error", "detail", "message"):
         if isinstance(error, dict) and error.get(key):
             error = error[key]
-    return error if isinstance(error, str) else _excerpt(error)
+    return _excerpt(error)
 
 
 def error_code(body: Any) -> str | None:
@@ -204,7 +234,7 @@ def error_code(body: Any) -> str | None:
 
 def _excerpt(body: Any) -> str:
     try:
-        text = json.dumps(body, ensure_ascii=False)
+        text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(body)
     return text if len(text) <= 300 else f"{text[:300]}…"

@@ -9,9 +9,10 @@ from typing import Any
 
 from gpu_pregel.errors import ModelError
 from gpu_pregel.host.arguments import require
-from gpu_pregel.workflows.chat_format import error_code, error_text
+from gpu_pregel.workflows.chat_format import error_code, error_text, too_long
 
 _EXCERPT = 200
+_REFUSAL_BYTES = 1 << 16
 _RETRIED = (408, 409, 429)
 _HINTS = {
     401: "check the key",
@@ -20,6 +21,55 @@ _HINTS = {
     413: "the request is too long: send fewer or shorter messages",
 }
 _LONGEST_WAIT = 1e9
+
+
+class Body:
+    """Collects the content of an answer.
+
+    Parameters
+    ----------
+    response : httpx.Response
+        An answer whose content has not been read.
+    limit : int
+        Bytes after decompression. What a refusal has beyond 64 KiB is left out; a longer answer is an error.
+    """
+
+    def __init__(self, response: Any, limit: int) -> None:
+        self._response = response
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> bool:
+        """Add a piece, and return whether the rest is wanted."""
+        self._parts.append(piece)
+        self._size += len(piece)
+        if not self._response.is_success:
+            return self._size <= _REFUSAL_BYTES
+        if self._size > self._limit:
+            raise too_long("the model's answer", self._limit)
+        return True
+
+    def whole(self) -> Any:
+        """Return the answer with its content."""
+        httpx = require("httpx", "ChatModel", '"gpu-pregel[models]"')
+        response = self._response
+        content = b"".join(self._parts)
+        headers = [(name, value) for name, value in response.headers.multi_items() if name != "content-encoding"]
+        if not response.is_success:
+            content = content[:_REFUSAL_BYTES]
+        return httpx.Response(response.status_code, headers=headers, content=content, request=response.request)
+
+
+def check_encoding(response: Any) -> None:
+    """Raise for a compression that was not asked for, a piece of which could take all of this machine's memory."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "", "gzip", "deflate"):
+        raise ModelError(
+            f"{_place(response)} answered in the content encoding {encoding[:_EXCERPT]!r}, "
+            "but was asked for gzip or none",
+            retryable=False,
+        )
 
 
 def decode_json(response: Any) -> Any:
@@ -40,8 +90,8 @@ def check_content_type(response: Any) -> str:
     if kind in ("", "text/event-stream", "application/json", "text/plain") or kind.endswith("+json"):
         return str(kind)
     raise ModelError(
-        f"{_place(response)} answered with {kind} instead of JSON or a stream of events: check base_url, which "
-        "usually ends in /v1",
+        f"{_place(response)} answered with {_excerpt(kind)} instead of JSON or a stream of events: check base_url, "
+        "which usually ends in /v1",
         retryable=False,
     )
 
@@ -58,9 +108,11 @@ def refusal(response: Any, secrets: Iterable[str]) -> ModelError:
     retryable = (status in _RETRIED or status >= 500) and error_code(body) != "insufficient_quota"
     hints = [_HINTS[status]] if status in _HINTS else []
     if 300 <= status < 400:
-        hints.append(f"it redirects to {response.headers.get('location', 'an unknown address')}: change base_url")
+        hints.append(
+            f"it redirects to {_excerpt(response.headers.get('location', 'an unknown address'))}: change base_url"
+        )
     request_id = response.headers.get("x-request-id")
-    named = f" (request {request_id})" if request_id else ""
+    named = f" (request {_excerpt(request_id)})" if request_id else ""
     whole = f"{_place(response)} answered with status {status}{named}: {text or 'without a message'}"
     return ModelError(
         redact("; ".join([whole, *hints]), secrets),

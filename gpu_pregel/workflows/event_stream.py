@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_pregel.errors import ModelError
-
-MAX_EVENT = 16 << 20
-"""Bytes of the longest event; a longer one is an error rather than all of this machine's memory."""
+from gpu_pregel.workflows.chat_format import too_long
 
 
 class EventDecoder:
-    """Turns pieces of a stream, cut anywhere, into the data of its events."""
+    """Turns pieces of a stream, cut anywhere, into the data of its events.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    limit : int
+        Bytes of the longest event, and of the longest piece.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._rest = bytearray()
         self._data: list[bytes] = []
         self._size = 0
@@ -21,6 +25,7 @@ class EventDecoder:
 
     def feed(self, piece: bytes) -> Iterator[str]:
         """Return the data of each event that this piece completes."""
+        self._check_size(len(piece))
         for line in self._lines(piece):
             if not line:
                 if self._data:
@@ -48,7 +53,6 @@ class EventDecoder:
         self._rest = bytearray(rest)
         yield from lines
 
-    @staticmethod
-    def _check_size(size: int) -> None:
-        if size > MAX_EVENT:
-            raise ModelError(f"an event of the model's stream is longer than {MAX_EVENT:,} bytes", retryable=False)
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            raise too_long("an event of the model's stream", self._limit)

@@ -16,9 +16,16 @@ from urllib.parse import urlsplit
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, ModelError
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.arguments import check_number, check_seconds, check_text
+from gpu_pregel.host.arguments import check_integer, check_number, check_seconds, check_text
 from gpu_pregel.workflows.chat_format import MessageAssembler, decode_completion, encode_messages, encode_tools
-from gpu_pregel.workflows.chat_responses import check_content_type, decode_json, refusal, transport_error
+from gpu_pregel.workflows.chat_responses import (
+    Body,
+    check_content_type,
+    check_encoding,
+    decode_json,
+    refusal,
+    transport_error,
+)
 from gpu_pregel.workflows.event_stream import EventDecoder
 from gpu_pregel.workflows.http_clients import HttpClients
 from gpu_pregel.workflows.messages import Message, as_messages, text_of
@@ -55,6 +62,9 @@ class ChatModel:
         Further HTTP headers. They are not shown either.
     extra : mapping, optional
         Further fields of the request, such as ``{"max_tokens": 1000}``; None removes a field that is sent by default.
+    max_answer_bytes : int, default 16 MiB
+        The longest answer, after decompression; a longer one is an error, and its connection is closed. Of a stream it
+        limits each event and the message.
 
     Raises
     ------
@@ -86,6 +96,7 @@ class ChatModel:
         temperature: float | None = None,
         headers: Mapping[str, str] | None = None,
         extra: Mapping[str, Any] | None = None,
+        max_answer_bytes: int = 16 << 20,
     ) -> None:
         self.model = check_text("model", model)
         self.base_url = _check_url(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
@@ -99,6 +110,7 @@ class ChatModel:
             self._fields["temperature"] = check_number("temperature", temperature, 0)
         self._fields.update(_check_extra(extra))
         self._headers = _check_headers(headers)
+        self._limit = check_integer("max_answer_bytes", max_answer_bytes, 1)
         self._read_key()
         self._clients = HttpClients(self._timeout)
 
@@ -135,7 +147,8 @@ class ChatModel:
         attempt = 1
         while True:
             try:
-                return self._decode(self._clients.of_process().post(**request))
+                with self._clients.of_process().stream(**request) as response:
+                    return self._decode(self._read(response))
             except Exception as error:
                 wait = self._wait_after(error, attempt)
             time.sleep(wait)
@@ -147,7 +160,8 @@ class ChatModel:
         attempt = 1
         while True:
             try:
-                return self._decode(await (await self._clients.of_loop()).post(**request))
+                async with (await self._clients.of_loop()).stream(**request) as response:
+                    return self._decode(await self._aread(response))
             except Exception as error:
                 wait = self._wait_after(error, attempt)
             await asyncio.sleep(wait)
@@ -201,28 +215,46 @@ class ChatModel:
         await self._clients.aclose()
 
     def _stream_once(self, request: dict[str, Any]) -> Generator[str | Message]:
-        decoder, assembler = EventDecoder(), MessageAssembler()
+        decoder, assembler = EventDecoder(self._limit), MessageAssembler(self._limit)
         with self._clients.of_process().stream(**request) as response:
             if not _is_stream(response):
-                response.read()
-                yield from _whole(self._decode(response))
+                yield from _whole(self._decode(self._read(response)))
                 return
+            check_encoding(response)
             for piece in response.iter_bytes():
                 yield from _texts(decoder, assembler, piece)
         yield assembler.message()
 
     async def _astream_once(self, request: dict[str, Any]) -> AsyncGenerator[str | Message]:
-        decoder, assembler = EventDecoder(), MessageAssembler()
+        decoder, assembler = EventDecoder(self._limit), MessageAssembler(self._limit)
         async with (await self._clients.of_loop()).stream(**request) as response:
             if not _is_stream(response):
-                await response.aread()
-                for text in _whole(self._decode(response)):
+                for text in _whole(self._decode(await self._aread(response))):
                     yield text
                 return
+            check_encoding(response)
             async for piece in response.aiter_bytes():
                 for text in _texts(decoder, assembler, piece):
                     yield text
         yield assembler.message()
+
+    def _read(self, response: Any) -> Any:
+        """Return an answer with its content."""
+        check_encoding(response)
+        body = Body(response, self._limit)
+        for piece in response.iter_bytes():
+            if not body.add(piece):
+                break
+        return body.whole()
+
+    async def _aread(self, response: Any) -> Any:
+        """Return an answer with its content."""
+        check_encoding(response)
+        body = Body(response, self._limit)
+        async for piece in response.aiter_bytes():
+            if not body.add(piece):
+                break
+        return body.whole()
 
     def _request(self, messages: Any, tools: Iterable[ToolLike], is_streaming: bool) -> dict[str, Any]:
         """Return the arguments of an HTTP request."""
@@ -239,15 +271,15 @@ class ChatModel:
             text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise CodecError(f"the request to the model cannot be written as JSON: {error}") from None
-        headers = {"content-type": "application/json", **self._headers}
+        # Of other compressions, a piece may take all of this machine's memory.
+        headers = {"content-type": "application/json", "accept-encoding": "gzip, deflate", **self._headers}
         key = self._read_key()
         if key is not None:
             headers.setdefault("authorization", f"Bearer {key}")
         url = f"{self.base_url}/chat/completions"
         # A lone surrogate, which a tool may return, is not valid UTF-8.
         content = text.encode("utf-8", "replace")
-        request = {"url": url, "content": content, "headers": headers}
-        return {"method": "POST", **request} if is_streaming else request
+        return {"method": "POST", "url": url, "content": content, "headers": headers}
 
     def _read_key(self) -> str | None:
         if self._api_key is not None:

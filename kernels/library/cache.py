@@ -4,6 +4,9 @@ Each entry is named by a digest of a function and everything it calls, so that e
 has another name, and the least recently used entries are deleted when the cache exceeds its limit. The folder is
 ``gpu_pregel`` in ``NUMBA_CACHE_DIR``, ``XDG_CACHE_HOME`` or ``~/.cache``, and never in the installed package.
 
+Loading an entry unpickles it, which may run any code. So folders and files must belong to this user or to root, and
+nobody else may write to them. The checksum of an entry covers its name: no file takes the place of another.
+
 Comments and line numbers are not part of a digest. Kernels have no debug information and raise no exceptions; if a
 user's function raises one, its traceback shows the function's line at the time of compilation.
 """
@@ -16,14 +19,17 @@ import hashlib
 import math
 import os
 import pickle
+import pwd
 import re
 import secrets
+import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import llvmlite
 import numba
@@ -38,6 +44,7 @@ _GRACE_SECONDS = 60
 """Entries that were written or used more recently are kept: another process may be writing one."""
 _TRIM_SECONDS = 60
 """How long a process that saves entries does not look at the size of the cache again."""
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
 _FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|value|bin|json)(?:\.tmp\.[0-9a-f]+)?")
 """The files of an entry: Numba's index and data, or a value, of this version or an earlier one; and temporary files of
@@ -46,17 +53,90 @@ interrupted writes."""
 
 @functools.cache
 def cache_directory() -> str | None:
-    """Return the folder of the cache, created if necessary; None if it cannot be written."""
+    """Return the folder of the cache, created if necessary; None if there is none, or it can only be read and is empty.
+
+    In place of a folder that other users can write to, which is reported once, it is a private one.
+    """
     parent = numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
     parent = os.path.expanduser(parent)
     if parent.startswith("~"):  # the user has no home
         return None
     directory = os.path.join(os.path.abspath(parent), "gpu_pregel")
-    with contextlib.suppress(OSError):
-        os.makedirs(directory, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
+    try:
+        fault = _prepare(directory)
+    except OSError:
+        return None
+    if fault is None:
         return directory
+    private = _private_directory()
+    instead = "kernels are compiled in every process" if private is None else f"{private} is used"
+    warnings.warn(
+        f"the kernel cache {directory} {fault}, who could make this process run code of theirs: {instead} instead; set "
+        "NUMBA_CACHE_DIR to a folder that only you can write to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return private
+
+
+def _private_directory() -> str | None:
+    """Return a folder to which only this user can write, in the home of the user, else beside temporary files."""
+    user = os.geteuid()
+    candidates = [os.path.join(tempfile.gettempdir(), f"gpu_pregel-{user}")]
+    with contextlib.suppress(KeyError):  # a container may run as a user without an account
+        candidates.insert(0, os.path.join(pwd.getpwuid(user).pw_dir, ".cache", "gpu_pregel"))
+    for directory in candidates:
+        with contextlib.suppress(OSError):
+            if _prepare(directory) is None:
+                return directory
     return None
+
+
+def _prepare(directory: str) -> str | None:
+    """Create a folder; return why it cannot be trusted, if so, or raise ``OSError``."""
+    os.makedirs(directory, exist_ok=True)
+    status = os.lstat(directory)
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and status.st_mode & _OTHERS_WRITE:
+        # As with a umask that lets a group write. Files that others have put there are not read.
+        os.chmod(directory, stat.S_IMODE(status.st_mode) & ~_OTHERS_WRITE)
+        status = os.lstat(directory)
+    fault = _distrust(status)
+    if fault is None and not os.access(directory, os.W_OK) and not os.listdir(directory):
+        raise PermissionError(directory)
+    return fault
+
+
+def _distrust(status: os.stat_result) -> str | None:
+    """Return why the content of a file or folder may be another user's; None if it is this user's or root's."""
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"belongs to another user (id {status.st_uid})"
+    if stat.S_ISLNK(status.st_mode):
+        return "is a symbolic link, perhaps to a folder of another user"
+    return "can be written to by other users" if status.st_mode & _OTHERS_WRITE else None
+
+
+def _read(path: str | Path) -> bytes:
+    """Return the content of a file that nobody but this user or root can have written."""
+    # Neither a link is followed, nor a pipe waited for.
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or _distrust(status) is not None:
+            raise PermissionError(f"{path} is not a file of this user")
+        return file.read()
+
+
+@contextlib.contextmanager
+def _replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file that replaces ``path`` at the end, and that other users can only read."""
+    temporary = f"{path}.tmp.{secrets.token_hex(8)}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with open(descriptor, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
 
 def cache_limit() -> int:
@@ -143,7 +223,7 @@ def load_value(name: str) -> Any:
     with contextlib.suppress(Exception):
         path = _value_path(name)
         if path is not None:
-            value = _unsealed(path.read_bytes(), name)
+            value = _unsealed(_read(path), name)
             with contextlib.suppress(OSError):  # the file is another user's
                 os.utime(path)
             return value
@@ -155,12 +235,8 @@ def save_value(name: str, value: Any) -> None:
     path = _value_path(name)
     with contextlib.suppress(OSError):
         if path is not None:
-            temporary = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
-            try:
-                temporary.write_bytes(_sealed(pickle.dumps(value), name))
-                os.replace(temporary, path)
-            finally:
-                temporary.unlink(missing_ok=True)
+            with _replacing(path) as file:
+                file.write(_sealed(pickle.dumps(value), name))
     _trim_if_due()
 
 
@@ -169,12 +245,12 @@ def _value_path(name: str) -> Path | None:
     return None if directory is None else Path(directory, f"{name}.value")
 
 
-def _sealed(content: bytes, name: str = "") -> bytes:
+def _sealed(content: bytes, name: str) -> bytes:
     """Return the content of a file: what to keep, followed by the checksum of it and of the entry's name."""
     return content + _checksum(content, name)
 
 
-def _unsealed(stored: bytes, name: str = "") -> Any:
+def _unsealed(stored: bytes, name: str) -> Any:
     """Return the object that was pickled and sealed; raise ``ValueError`` if the file is damaged, or another one."""
     content, checksum = stored[:-_CHECKSUM_SIZE], stored[-_CHECKSUM_SIZE:]
     if _checksum(content, name) != checksum:
@@ -256,14 +332,27 @@ class KernelCache(caching.FunctionCache):
 
 
 class _CacheFile(caching.IndexDataCacheFile):
-    """Numba's files of an entry, with a checksum after the data: altered code could end the process."""
+    """Numba's files of an entry, sealed: altered code could end the process."""
 
-    def _save_data(self, name: str, data: Any) -> None:
-        with self._open_for_write(self._data_path(name)) as file:
-            file.write(_sealed(self._dump(data)))
+    def _load_index(self) -> Any:
+        try:
+            stored = _read(self._index_path)
+        except OSError:  # there is none, or it is another user's
+            return {}
+        return _unsealed(stored, self._index_name)
+
+    def _save_index(self, overloads: Any) -> None:
+        self._save(self._index_name, overloads)
 
     def _load_data(self, name: str) -> Any:
-        return _unsealed(Path(self._data_path(name)).read_bytes())
+        return _unsealed(_read(self._data_path(name)), name)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._save(name, data)
+
+    def _save(self, name: str, content: Any) -> None:
+        with _replacing(self._data_path(name)) as file:
+            file.write(_sealed(self._dump(content), name))
 
 
 def _argument_types(sig: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import pickle
 import subprocess
 import sys
@@ -13,7 +15,7 @@ import pytest
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, ModelError
 from gpu_pregel.workflows import ChatModel, messages, tool
-from gpu_pregel.workflows.event_stream import MAX_EVENT, EventDecoder
+from gpu_pregel.workflows.event_stream import EventDecoder
 from tests.gpu_pregel.workflows.chat_server import (
     DONE,
     ChatServer,
@@ -153,16 +155,101 @@ def test_streams_may_be_cut_anywhere(way: Callable[..., Any], size: int) -> None
 def test_events_with_any_newline(newline: str, size: int) -> None:
     text = "event: x\ndata: a\n\n\nid: 1\ndata:b\ndata:  c\n\n: note\ndata\n\ndata: \u2028\x85\n\ndata: lost"
     data = text.replace("\n", newline).encode()
-    decoder = EventDecoder()
+    decoder = EventDecoder(1000)
     found = [one for k in range(0, len(data), size) for one in decoder.feed(data[k : k + size])]
     assert found == ["a", "b\n c", "", "\u2028\x85"]
 
 
 def test_endless_event_is_refused() -> None:
-    decoder = EventDecoder()
-    assert list(decoder.feed(b"data: " + b"x" * (MAX_EVENT - 6))) == []
-    with pytest.raises(ModelError, match="longer than"):
+    decoder = EventDecoder(1000)
+    assert list(decoder.feed(b"data: " + b"x" * 994)) == []
+    with pytest.raises(ModelError, match="is longer than 1,000 bytes: increase max_answer_bytes="):
         list(decoder.feed(b"x"))
+    with pytest.raises(ModelError, match="is longer than 1,000 bytes"):
+        list(EventDecoder(1000).feed(b"data: x\n\n" * 112))
+
+
+def endless(kind: str) -> Callable[[Any], None]:
+    """Answer without end, until the client leaves."""
+
+    def answer(handler: Any) -> None:
+        handler.close_connection = True
+        handler.send_response(200)
+        handler.send_header("content-type", kind)
+        handler.end_headers()
+        try:
+            for _ in range(100_000):
+                handler.wfile.write(b" " * 4096 if "json" in kind else chunk({"content": "x" * 1000}))
+        except ConnectionError:
+            handler.server.disconnected.set()
+
+    return answer
+
+
+def compressed(size: int, encoding: str = "gzip") -> Callable[[Any], None]:
+    """Answer with that many bytes, compressed."""
+    return body(gzip.compress(b'{"a": "' + b" " * size), content_encoding=encoding)
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "answer", [endless("application/json"), endless("text/event-stream"), compressed(10_000_000)],
+    ids=["endless", "endless stream", "compressed"],
+)  # fmt: skip
+def test_an_answer_beyond_the_limit_is_refused(way: Callable[..., Any], answer: Any) -> None:
+    with chat_server(answer) as server:
+        with pytest.raises(ModelError, match="increase max_answer_bytes= of ChatModel") as caught:
+            way(model(server, max_answer_bytes=1_000_000), "Hello!")
+        assert not caught.value.retryable
+        assert len(server.requests) == 1
+        assert server.headers[0]["accept-encoding"] == "gzip, deflate"
+        assert answer.__name__ != "endless" or server.disconnected.wait(20)
+
+
+@WAYS
+def test_an_answer_may_be_as_long_as_the_limit(way: Callable[..., Any]) -> None:
+    content = json.dumps(completion("Hello.")).encode()
+    with chat_server(body(gzip.compress(content), content_encoding="gzip")) as server:
+        assert way(model(server, max_answer_bytes=len(content)), "Hello!")["content"] == "Hello."
+        with pytest.raises(ModelError, match="is longer than"):
+            way(model(server, max_answer_bytes=len(content) - 1), "Hello!")
+
+
+@STREAMS
+def test_a_stream_of_many_calls_is_limited(way: Callable[..., Any]) -> None:
+    calls = [fragment(index) for index in range(1000)]
+    with (
+        chat_server(events(*calls, chunk({}, "stop"))) as server,
+        pytest.raises(ModelError, match="the model's answer is longer than 50,000 bytes"),
+    ):
+        way(model(server, max_answer_bytes=50_000), "Hello!")
+
+
+@WAYS
+def test_other_compressions_are_refused(way: Callable[..., Any]) -> None:
+    with (
+        chat_server(compressed(10, "gzip, gzip")) as server,
+        pytest.raises(ModelError, match="answered in the content encoding 'gzip, gzip', but was asked for gzip"),
+    ):
+        way(model(server), "Hello!")
+
+
+@WAYS
+def test_a_refusal_is_read_in_part(way: Callable[..., Any]) -> None:
+    with (
+        chat_server(body(b"\x1b[31mno" + b"x" * 10_000_000, 400)) as server,
+        pytest.raises(ModelError, match=r"status 400: \\x1b\[31mnox+…") as caught,
+    ):
+        way(model(server, max_answer_bytes=1000), "Hello!")
+    assert len(str(caught.value)) < 1000
+
+
+def test_the_text_of_an_error_is_bounded_and_printable() -> None:
+    text = str(ModelError("\x1b]0;title\x07" + "x" * 10_000))
+    assert text.startswith(r"\x1b]0;title\x07xx")
+    assert text.endswith("x…")
+    assert len(text) < 2100
+    assert text.isprintable()
 
 
 def test_calls_that_are_all_numbered_0_stay_apart() -> None:
@@ -327,6 +414,8 @@ def test_forked_process_uses_a_connection_of_its_own() -> None:
         ({"extra": {"stream": True}}, ArgumentError, "extra must not contain 'stream'"),
         ({"extra": {"n": 2}}, ArgumentError, "extra must not contain 'n'"),
         ({"extra": {"a": {1}}}, ArgumentError, "extra must be JSON"),
+        ({"max_answer_bytes": 0}, ArgumentError, "max_answer_bytes must be"),
+        ({"max_answer_bytes": 1.5}, ArgumentTypeError, "max_answer_bytes must be"),
         ({"extra": 1}, ArgumentTypeError, "extra must be a mapping"),
     ],
 )
