@@ -98,7 +98,7 @@ def _aggregators(
     program: InterpretedProgram, parameters: tuple[Any, ...], identity: Identity | None
 ) -> dict[str, Aggregator]:
     """Return the aggregators of the agents: the program's, figures, changing parameters, the identity of the run."""
-    result = {FIGURES: InternalAggregator(add_figures, initial=[], persistent=True)}
+    result: dict[str, Aggregator] = {FIGURES: InternalAggregator(add_figures, initial=[], persistent=True)}
     if program.declaration.master is not None:
         result[PARAMETERS] = InternalAggregator("last", initial=[one.item() for one in parameters], persistent=True)
     if identity is not None:

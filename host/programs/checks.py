@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from traceback import walk_tb
 from typing import Any
 
 import numba
@@ -198,14 +199,24 @@ def place_of(function: Any, error: BaseException | None = None) -> str:
         text = _plain_text(error)
         places = re.findall(rf"During: lowering .* at \S*{name} (\()(\d+)\)", text)
         places = places or re.findall(rf'File "[^"]*{name}", line (\d+)|Raised from \S*{name} \((\d+)\)', text)
-        if places:
-            line = int("".join(places[-1]).strip("("))
+        named = int("".join(places[-1]).strip("(")) if places else _statement_line(error, code.co_filename)
+        line = named or line
     text = ""
     with suppress(OSError, TypeError, IndexError):
         import linecache
 
         text = linecache.getline(code.co_filename, line, function.py_func.__globals__).strip()
     return f" ({code.co_filename}, line {line}{f': {text}' if text else ''})"
+
+
+def _statement_line(error: BaseException, file: str) -> int | None:
+    """Return the line of the statement of a file that Numba was lowering, where its message does not name it."""
+    line = None
+    for frame, _ in walk_tb(error.__traceback__):
+        place = getattr(frame.f_locals.get("inst"), "loc", None)
+        if place is not None and os.path.basename(place.filename) == os.path.basename(file):
+            line = place.line
+    return line
 
 
 def _plain_text(error: BaseException) -> str:
@@ -228,7 +239,7 @@ def _about_fields(text: str, known: dict[str, set[tuple[str, ...]]]) -> str | No
     """Return what a line of Numba's message about the fields of a named tuple means, or None."""
     patterns = {
         "unknown": r"Unknown attribute '(?P<name>\w+)' of type (?P<kind>\w+\(.*\))",
-        "set": r"No definition for lowering (?P<kind>\w+\(.*\))\.(?P<name>\w+) = ",
+        "set": r"(?:No definition for lowering |.*setattr: \()(?P<kind>\w+\([^()]*\))\)?\.(?P<name>\w+) = ",
         "item": r"(?:No implementation|No definition).*setitem.*?(?P<kind>\w+\([^()]*\)), ",
         "call": r".*>>> setitem\((?P<kind>\w+\([^()]*\)), ",
     }

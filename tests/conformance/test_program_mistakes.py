@@ -82,6 +82,23 @@ def set_field(value: Any, incoming: Any, ctx: Any) -> Any:
     return value
 
 
+def set_field_later(value: Any, incoming: Any, ctx: Any) -> Any:
+    hub = value.hub
+    if ctx.vertex > 1:
+        hub += 1.0
+        value.hub = hub
+    return value
+
+
+def set_field_of_helper(value: Any, incoming: Any, ctx: Any) -> Any:
+    return set_field_later(value, incoming, ctx)
+
+
+def set_unknown_field(value: Any, incoming: Any, ctx: Any) -> Any:
+    value.hubb = 1.0
+    return value
+
+
 def set_item(value: Any, incoming: Any, ctx: Any) -> Any:
     value[0] = 1.0
     return value
@@ -89,9 +106,14 @@ def set_item(value: Any, incoming: Any, ctx: Any) -> Any:
 
 CANNOT = r"fields cannot be assigned, .*return a new value: \(hub, authority\).*value\._replace\(hub=…\)"
 NO_HUBB = r"there is no field 'hubb'; fields: hub, authority; did you mean 'hub'\?"
+ASSIGNED, LATER = (r"py, line \d+: value\.hub = " + right for right in (r"1\.0", "hub"))
+UNKNOWN, ITEM = (r"py, line \d+: " + left + r" = 1\.0" for left in (r"value\.hubb", r"value\[0\]"))
 MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
-    "field assigned": (set_field, CANNOT),
-    "item assigned": (set_item, CANNOT),
+    "field assigned": (set_field, rf"(?s){ASSIGNED}.*{CANNOT}|{CANNOT}.*{ASSIGNED}"),
+    "field assigned later": (set_field_later, rf"(?s){LATER}.*{CANNOT}|{CANNOT}.*{LATER}"),
+    "field assigned by a helper": (set_field_of_helper, rf"(?s){LATER}.*{CANNOT}|{CANNOT}.*{LATER}"),
+    "unknown field assigned": (set_unknown_field, rf"(?s){UNKNOWN}.*{NO_HUBB}|{NO_HUBB}.*{UNKNOWN}"),
+    "item assigned": (set_item, rf"(?s){ITEM}.*{CANNOT}|{CANNOT}.*{ITEM}"),
     "field of the value": (lambda value, incoming, ctx: (value.hubb, 1.0), NO_HUBB),
     "field of the message": (lambda value, incoming, ctx: (incoming.hubb, 1.0), NO_HUBB),
     "field replaced": (lambda value, incoming, ctx: value._replace(hubb=1.0), NO_HUBB),
