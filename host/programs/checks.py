@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -165,6 +166,20 @@ def explaining_compilation(device: str) -> Iterator[None]:
         raise CompileError(
             f"a function cannot be compiled for device {device!r}: functions there cannot use `try` or `with`"
         ) from error
+    except KeyError as error:
+        name = unsupported_ufunc(error)
+        if name is None:
+            raise
+        raise CompileError(
+            f"a function cannot be compiled for device {device!r}: np.{name} is not supported there; "
+            f"{f'use math.{name}' if hasattr(math, name) else 'write it with other functions'}"
+        ) from error
+
+
+def unsupported_ufunc(error: KeyError) -> str | None:
+    """Return the name of the function of NumPy that Numba-CUDA has not found, if this is such an error."""
+    function = error.args[0] if error.args else None
+    return function.__name__ if isinstance(function, np.ufunc) else None
 
 
 def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
