@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.errors import CompileError
 from tests.devices import EMULATED
 
 WAYS = [
@@ -143,6 +144,33 @@ def test_an_index_beyond_a_captured_array_names_array_index_vertex_and_line(way:
     assert f"apply fails for vertex {vertex} in superstep 1" in text or "apply fails for vertex 'd'" in text
     assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
     assert re.search(r"test_program_mistakes\.py, line \d+", text)
+
+
+COMPARING: dict[str, Callable[..., Any]] = {
+    "initially_active": lambda ctx: TABLE[ctx.vertex] != 1,
+    "active": lambda old, new, ctx: TABLE[ctx.vertex] > 0,
+}
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "emulated")])
+@pytest.mark.parametrize("role", COMPARING)
+def test_an_index_beyond_a_short_array_whose_element_is_only_compared(role: str, way: dict[str, Any]) -> None:
+    text = text_of(lambda: run(program(**{role: COMPARING[role]}), way))
+    assert f"{role} fails for vertex 'd' in superstep" in text
+    assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
+
+
+@pytest.mark.parametrize(
+    ("function", "remedy"),
+    [
+        (lambda value, incoming, ctx: (np.copysign(value.hub, incoming.hub), 1.0), r"np\.copysign .*math\.copysign"),
+        (lambda value, incoming, ctx: (np.logaddexp(value.hub, 2.0), 1.0), r"np\.logaddexp .*write it with"),
+    ],
+)
+@EMULATED
+def test_a_function_of_numpy_that_gpus_lack_is_named(function: Callable[..., Any], remedy: str) -> None:
+    with pytest.raises(CompileError, match=remedy):
+        run(program(apply=function), {"device": "emulated"})
 
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
