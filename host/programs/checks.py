@@ -35,6 +35,10 @@ _ATOMICS = (
 )
 
 
+_ONLY_ON_CPUS = (
+    "it calls a function that Numba has for CPUs only, as those of random and np.random are: draw random numbers by "
+    "ctx.random(draw), or gp.random(seed, …) in bodies of operators"
+)
 DRAW_IS_MISSING = (
     "ctx.random(draw) takes the number of the draw: ctx.random(0) is the first number of a call, ctx.random(1) another"
 )
@@ -153,6 +157,8 @@ def explaining_compilation(device: str) -> Iterator[None]:
     """Convert errors of functions that compile for the CPU, as checked before, but not for ``device``."""
     try:
         yield
+    except RecursionError as error:  # of Numba-CUDA, which looks for np.random in vain
+        raise CompileError(f"a function cannot be compiled for device {device!r}: {_ONLY_ON_CPUS}") from error
     except COMPILE_ERRORS as error:
         found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
         place = f" ({found[1]}, line {found[2]})" if found else ""
@@ -280,6 +286,8 @@ def _essence(error: Exception, arguments: Sequence[Any] = ()) -> str:
         return DRAW_IS_MISSING
     for number, text in reversed(list(enumerate(lines))):
         call = next((line[4:] for line in lines[number:] if line.startswith(">>> ")), "")
+        if "numba.core.extending._Intrinsic" in text:
+            return _ONLY_ON_CPUS
         about = _about_fields(f">>> {call}" if call and text.endswith("found for signature:") else text, known)
         if about is not None:
             return about

@@ -94,7 +94,7 @@ def _may_raise(function: Any, arguments: tuple[Any, ...]) -> bool:
     try:
         with compiling_functions():
             return attempts_cuda.may_raise(function, arguments)
-    except COMPILE_ERRORS:
+    except (*COMPILE_ERRORS, RecursionError):
         return False  # reported when a kernel with the function is compiled
     except AttributeError as error:
         if "CUDACallConv" not in str(error):

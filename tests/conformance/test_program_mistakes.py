@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from typing import Any
@@ -164,11 +165,13 @@ def test_an_index_beyond_a_short_array_whose_element_is_only_compared(role: str,
     ("function", "remedy"),
     [
         (lambda value, incoming, ctx: (np.copysign(value.hub, incoming.hub), 1.0), r"np\.copysign .*math\.copysign"),
+        (lambda value, incoming, ctx: (np.random.random(), 1.0), r"CPUs only.*ctx\.random\(draw\)"),  # noqa: NPY002
+        (lambda value, incoming, ctx: (random.random(), 1.0), r"CPUs only.*ctx\.random\(draw\)"),
         (lambda value, incoming, ctx: (np.logaddexp(value.hub, 2.0), 1.0), r"np\.logaddexp .*write it with"),
     ],
 )
 @EMULATED
-def test_a_function_of_numpy_that_gpus_lack_is_named(function: Callable[..., Any], remedy: str) -> None:
+def test_a_function_that_gpus_lack_is_named(function: Callable[..., Any], remedy: str) -> None:
     with pytest.raises(CompileError, match=remedy):
         run(program(apply=function), {"device": "emulated"})
 
