@@ -16,20 +16,12 @@ import gpu_pregel as gp
 NEVER = 1_000_000  # later than any superstep
 
 
-def chance(ctx):
-    """Return a number from 0 to 1 that looks random, but is the same in every run."""
-    x = ctx.vertex * 1_000_003 + ctx.superstep * 7_919 + 12_345
-    x = (x ^ (x >> 13)) * 1_274_126_177 & 0xFFFFFFFF
-    x = (x ^ (x >> 16)) * 668_265_263 & 0xFFFFFFFF
-    return (x ^ (x >> 15)) / 4_294_967_296
-
-
 def hear(value, incoming, ctx):
     """Believe the rumour, or know better."""
     believers, answers = incoming
-    if answers > 0 and chance(ctx) < 0.3:
+    if answers > 0 and ctx.random(0) < 0.3:
         return value.heard, ctx.superstep
-    if value.heard == NEVER and chance(ctx) >= 0.97**believers:
+    if value.heard == NEVER and ctx.random(1) >= 0.97**believers:
         return ctx.superstep, NEVER
     return value.heard, value.knows
 

@@ -19,7 +19,7 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.stored_options import describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.superstep.aggregators import Aggregator
+from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator
 from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
@@ -143,7 +143,7 @@ class GraphRuns:
             name: Aggregator(fold, initial=fold.key.initial, persistent=True) for name, fold in self.graph.folds.items()
         }
         if self.graph.has_deferred:
-            aggregators[BUSY] = Aggregator("sum", initial=0)
+            aggregators[BUSY] = InternalAggregator("sum", initial=0)
         if is_nested:
             aggregators[PARENT] = Aggregator(FirstUpdate(), initial=(), persistent=True)
         return aggregators

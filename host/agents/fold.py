@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,10 @@ from gpu_pregel.host.agents.records import NO_CHANGE, Change, FailedVertex, Id, 
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.timers import Timers, timers_after
 from gpu_pregel.host.agents.workers.error_texts import text_of
+from gpu_pregel.host.superstep.trace import aggregate_columns
+
+_LARGEST_TRACED = 4096
+"""Larger aggregates are not decoded for the trace, in bytes."""
 
 
 class RefusedError(Exception):
@@ -333,8 +337,8 @@ def _encoded(name: str, step: int, value: Any) -> bytes:
         raise AgentError(f"aggregator {name!r} in superstep {step} has a result that is not data: {error}") from None
 
 
-def row_of(ledger: Ledger, after: AgentChange, seconds: float) -> dict[str, Any]:
-    """Return the row of a folded superstep in the trace."""
+def row_of(ledger: Ledger, after: AgentChange, traced: Iterable[str], seconds: float) -> dict[str, Any]:
+    """Return the row of a folded superstep in the trace, with the aggregates that it shows."""
     return {
         "superstep": ledger.step,
         "computed": len(ledger.vertices),
@@ -343,4 +347,15 @@ def row_of(ledger: Ledger, after: AgentChange, seconds: float) -> dict[str, Any]
         "failed": len(after.failed),
         "retries": ledger.retries(),
         "seconds": seconds,
+        **aggregate_columns(traced, [_readable(after.aggregates[name]) for name in traced]),
     }
+
+
+def _readable(aggregate: bytes) -> Any:
+    """Return an aggregate, or its size if it is large or its type cannot be read here."""
+    if len(aggregate) <= _LARGEST_TRACED:
+        try:
+            return decode(aggregate)
+        except (Exception, SystemExit):
+            pass  # of a method of the user's types, or a type that is not registered
+    return f"{len(aggregate):,} bytes"

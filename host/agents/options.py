@@ -27,7 +27,7 @@ from gpu_pregel.host.agents.vertex_options import (
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
-from gpu_pregel.host.superstep.aggregators import Aggregator
+from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
@@ -67,6 +67,8 @@ class RunOptions:
         Those of aggregators of a layer on top of the runtime.
     reductions : dict of str to Reduction
         The reductions of all other aggregators.
+    traced : list of str
+        The aggregators that are columns of the trace.
     observers : list of callables
     quick : set of Id
         Vertices whose last attempts took little time; runs with copies of the options learn from each other.
@@ -107,6 +109,7 @@ class RunOptions:
     aggregators_by_name: dict[str, Aggregator] = field(init=False)
     folds: dict[str, SuperstepFold] = field(init=False)
     reductions: dict[str, Reduction] = field(init=False)
+    traced: list[str] = field(init=False)
     observers: list[Observer] = field(init=False)
     quick: set[bytes] = field(init=False, default_factory=set, repr=False, compare=False)
     described: dict[str, Any] | None = field(init=False, default=None, repr=False, compare=False)
@@ -138,7 +141,7 @@ class RunOptions:
         self.observers = as_observers(self.observer)
         self.functions_by_name = self._functions()
         self._check_timeout()
-        self.aggregators_by_name, self.folds, self.reductions = {}, {}, {}
+        self.aggregators_by_name, self.folds, self.reductions, self.traced = {}, {}, {}, []
         for name, aggregator in _by_name("aggregators", self.aggregators).items():
             self._add_aggregator(name, aggregator)
 
@@ -234,6 +237,8 @@ class RunOptions:
             self.folds[name] = aggregator.combine
         else:
             self.reductions[name] = reduction
+            if not isinstance(aggregator, InternalAggregator):
+                self.traced.append(name)
 
     def for_partitions(self, run_id: str, branch: int = 0) -> PartitionOptions:
         """Return the options that partitions need."""

@@ -322,7 +322,8 @@ class AgentPolicy:
         after = self._folded
         assert after is not None
         self._is_partial, self._has_timers = bool(self.state.failed or after.failed), bool(after.timers)
-        return (_new_folded((reports.step, len(after.active), after.halted, after, row_of(reports, after, seconds))),)
+        row = row_of(reports, after, self._options.traced, seconds)
+        return (_new_folded((reports.step, len(after.active), after.halted, after, row)),)
 
     def commit(self, folded: FoldedSuperstep[AgentChange]) -> None:
         """Make the superstep's results the state, here and at the partitions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from time import perf_counter
@@ -25,8 +25,8 @@ from gpu_pregel.host.programs.master_compute import MasterCompute, master_comput
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import InterpretedProgram, interpret_program
 from gpu_pregel.host.programs.run import Given, ProgramResult, identify
-from gpu_pregel.host.superstep.aggregators import Aggregator
-from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator
+from gpu_pregel.host.superstep.trace import Trace, aggregate_columns, traced_value
 from gpu_pregel.kernels.programs.fields import Fields, named_type
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ def _aggregators(
     program: InterpretedProgram, parameters: tuple[Any, ...], identity: Identity | None
 ) -> dict[str, Aggregator]:
     """Return the aggregators of the agents: the program's, figures, changing parameters, the identity of the run."""
-    result = {FIGURES: Aggregator(add_figures, initial=[], persistent=True)}
+    result: dict[str, Aggregator] = {FIGURES: InternalAggregator(add_figures, initial=[], persistent=True)}
     if program.declaration.master is not None:
-        result[PARAMETERS] = Aggregator("last", initial=[one.item() for one in parameters], persistent=True)
+        result[PARAMETERS] = InternalAggregator("last", initial=[one.item() for one in parameters], persistent=True)
     if identity is not None:
         result |= identity_aggregator(identity)
     for (name, _, initial), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
@@ -111,16 +111,19 @@ def _aggregators(
 def _decide(
     compute: MasterCompute | None, program: InterpretedProgram, parameters: tuple[Any, ...], master: MasterContext
 ) -> None:
-    """Do after a superstep what the program decides: end the run, or change its parameters."""
+    """Note the aggregates of a superstep, and do what the program decides: end the run, or change its parameters."""
+    figures = master.aggregated(FIGURES)
+    if not figures or figures[-1][0] != master.superstep:  # no vertex has applied
+        figures.append((master.superstep, 0, 0, 0))
+    active = figures[-1][1]
+    totals = tuple(master.aggregated(name) for name, *_ in program.aggregates)
+    figures[-1] = (*figures[-1], *_traced(program, totals))
     if compute is None:
         return
-    totals = tuple(master.aggregated(name) for name, *_ in program.aggregates)
     has_master = program.declaration.master is not None
     seen = master.aggregated(PARAMETERS) if has_master else []
     if has_master:
         parameters = tuple(dtype.type(one) for (_, dtype), one in zip(program.parameters, seen, strict=True))
-    last = master.aggregated(FIGURES)[-1:]
-    active = last[0][1] if last and last[0][0] == master.superstep else 0
     decision = compute.decide(master.superstep, active, totals, parameters)
     seen[:] = [one.item() for one in decision.parameters]
     if decision.halted:
@@ -137,11 +140,7 @@ def _result(
     parts = zip(*column, strict=True) if program.value.is_tuple and column else [column] * len(program.value.dtypes)
     arrays = [_array(part, dtype) for part, dtype in zip(parts, program.value.dtypes, strict=True)]
     names = tuple(name for name, *_ in program.aggregates)
-    totals = [
-        found.aggregates[name] if dtype.kind == "O" else dtype.type(found.aggregates[name])
-        for name, dtype, _ in program.aggregates
-    ]
-    rows = _rows(found)
+    totals = _totals(program, [found.aggregates[name] for name in names])
     stats = {
         "device": "agents",
         "workers": agents.workers_for(graph.num_vertices),
@@ -151,7 +150,7 @@ def _result(
     return ProgramResult(
         graph=graph,
         stats=stats,
-        trace=Trace(rows),
+        trace=Trace(_rows(program, found)),
         values=program.value.pack(arrays),
         status=found.status,
         aggregated=named_type("Aggregated", names)(*totals),
@@ -168,14 +167,27 @@ def _array(column: Any, dtype: np.dtype[Any]) -> Array:
     return result
 
 
-def _rows(found: AgentResult) -> list[dict[str, Any]]:
+def _totals(program: InterpretedProgram, aggregates: Iterable[Any]) -> list[Any]:
+    """Return aggregates of their dtypes."""
+    pairs = zip(program.aggregates, aggregates, strict=True)
+    return [one if dtype.kind == "O" else dtype.type(one) for (_, dtype, _), one in pairs]
+
+
+def _traced(program: InterpretedProgram, aggregates: Iterable[Any]) -> list[Any]:
+    """Return aggregates as the trace has them."""
+    return list(map(traced_value, _totals(program, aggregates)))
+
+
+def _rows(program: InterpretedProgram, found: AgentResult) -> list[dict[str, Any]]:
     """Return the trace of the program from the figures of its supersteps and the times of those of this process."""
     seconds = {row["superstep"]: row["seconds"] for row in found.trace}
     figures = {step: counts for step, *counts in found.aggregates[FIGURES]}
+    names = [name for name, *_ in program.aggregates]
+    start = _traced(program, [initial for *_, initial in program.aggregates])
     rows: list[dict[str, Any]] = []
     sent = 0
     for step in range(max(found.superstep, 1)):
-        active, edges, applied = figures.get(step, (0, 0, 0))
+        active, edges, applied, *totals = figures.get(step, (0, 0, 0, *start))
         row = {
             "superstep": step,
             "direction": "push" if step else "init",
@@ -187,6 +199,8 @@ def _rows(found: AgentResult) -> list[dict[str, Any]]:
             "seconds": seconds.get(step, 0.0),
             "compile_seconds": 0.0,
             "bytes": 0,
+            # Supersteps that an older version has stored have none.
+            **(aggregate_columns(names, totals) if totals else {}),
         }
         rows.append(row)
         sent = edges

@@ -10,7 +10,7 @@ from gpu_pregel.errors import CheckpointError, UnknownRunError
 from gpu_pregel.host.agents.recovery import read_run
 from gpu_pregel.host.agents.results import decode_aggregates
 from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity, difference
-from gpu_pregel.host.superstep.aggregators import Aggregator
+from gpu_pregel.host.superstep.aggregators import InternalAggregator
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
@@ -19,9 +19,9 @@ IDENTITY = "identity of the run"
 """With spaces it is no name that a program may use."""
 
 
-def identity_aggregator(identity: Identity, vertices: str | None = None) -> dict[str, Aggregator]:
+def identity_aggregator(identity: Identity, vertices: str | None = None) -> dict[str, InternalAggregator]:
     """Return the aggregator that keeps an identity, by its name; ``vertices`` is a digest of the agents' vertices."""
-    return {IDENTITY: Aggregator("last", initial=[*identity, vertices], persistent=True)}
+    return {IDENTITY: InternalAggregator("last", initial=[*identity, vertices], persistent=True)}
 
 
 def open_store(checkpoint: Checkpoint, stack: ExitStack) -> Store:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from traceback import walk_tb
 from typing import Any
 
 import numba
@@ -33,6 +35,10 @@ _ATOMICS = (
 )
 
 
+_ONLY_ON_CPUS = (
+    "it calls a function that Numba has for CPUs only, as those of random and np.random are: draw random numbers by "
+    "ctx.random(draw), or gp.random(seed, …) in bodies of operators"
+)
 DRAW_IS_MISSING = (
     "ctx.random(draw) takes the number of the draw: ctx.random(0) is the first number of a call, ctx.random(1) another"
 )
@@ -151,6 +157,8 @@ def explaining_compilation(device: str) -> Iterator[None]:
     """Convert errors of functions that compile for the CPU, as checked before, but not for ``device``."""
     try:
         yield
+    except RecursionError as error:  # of Numba-CUDA, which looks for np.random in vain
+        raise CompileError(f"a function cannot be compiled for device {device!r}: {_ONLY_ON_CPUS}") from error
     except COMPILE_ERRORS as error:
         found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
         place = f" ({found[1]}, line {found[2]})" if found else ""
@@ -164,6 +172,20 @@ def explaining_compilation(device: str) -> Iterator[None]:
         raise CompileError(
             f"a function cannot be compiled for device {device!r}: functions there cannot use `try` or `with`"
         ) from error
+    except KeyError as error:
+        name = unsupported_ufunc(error)
+        if name is None:
+            raise
+        raise CompileError(
+            f"a function cannot be compiled for device {device!r}: np.{name} is not supported there; "
+            f"{f'use math.{name}' if hasattr(math, name) else 'write it with other functions'}"
+        ) from error
+
+
+def unsupported_ufunc(error: KeyError) -> str | None:
+    """Return the name of the function of NumPy that Numba-CUDA has not found, if this is such an error."""
+    function = error.args[0] if error.args else None
+    return function.__name__ if isinstance(function, np.ufunc) else None
 
 
 def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
@@ -198,14 +220,24 @@ def place_of(function: Any, error: BaseException | None = None) -> str:
         text = _plain_text(error)
         places = re.findall(rf"During: lowering .* at \S*{name} (\()(\d+)\)", text)
         places = places or re.findall(rf'File "[^"]*{name}", line (\d+)|Raised from \S*{name} \((\d+)\)', text)
-        if places:
-            line = int("".join(places[-1]).strip("("))
+        named = int("".join(places[-1]).strip("(")) if places else _statement_line(error, code.co_filename)
+        line = named or line
     text = ""
     with suppress(OSError, TypeError, IndexError):
         import linecache
 
         text = linecache.getline(code.co_filename, line, function.py_func.__globals__).strip()
     return f" ({code.co_filename}, line {line}{f': {text}' if text else ''})"
+
+
+def _statement_line(error: BaseException, file: str) -> int | None:
+    """Return the line of the statement of a file that Numba was lowering, where its message does not name it."""
+    line = None
+    for frame, _ in walk_tb(error.__traceback__):
+        place = getattr(frame.f_locals.get("inst"), "loc", None)
+        if place is not None and os.path.basename(place.filename) == os.path.basename(file):
+            line = place.line
+    return line
 
 
 def _plain_text(error: BaseException) -> str:
@@ -228,7 +260,7 @@ def _about_fields(text: str, known: dict[str, set[tuple[str, ...]]]) -> str | No
     """Return what a line of Numba's message about the fields of a named tuple means, or None."""
     patterns = {
         "unknown": r"Unknown attribute '(?P<name>\w+)' of type (?P<kind>\w+\(.*\))",
-        "set": r"No definition for lowering (?P<kind>\w+\(.*\))\.(?P<name>\w+) = ",
+        "set": r"(?:No definition for lowering |.*setattr: \()(?P<kind>\w+\([^()]*\))\)?\.(?P<name>\w+) = ",
         "item": r"(?:No implementation|No definition).*setitem.*?(?P<kind>\w+\([^()]*\)), ",
         "call": r".*>>> setitem\((?P<kind>\w+\([^()]*\)), ",
     }
@@ -254,6 +286,8 @@ def _essence(error: Exception, arguments: Sequence[Any] = ()) -> str:
         return DRAW_IS_MISSING
     for number, text in reversed(list(enumerate(lines))):
         call = next((line[4:] for line in lines[number:] if line.startswith(">>> ")), "")
+        if "numba.core.extending._Intrinsic" in text:
+            return _ONLY_ON_CPUS
         about = _about_fields(f">>> {call}" if call and text.endswith("found for signature:") else text, known)
         if about is not None:
             return about

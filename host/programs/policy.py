@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from gpu_pregel.errors import DeviceError
 from gpu_pregel.host.programs.directions import DirectionRule
@@ -14,7 +11,7 @@ from gpu_pregel.host.programs.master_step import Decision
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import COMMIT, Start, Waits
-from gpu_pregel.host.superstep.trace import AGGREGATED
+from gpu_pregel.host.superstep.trace import aggregate_columns
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 
@@ -34,12 +31,6 @@ class NumericChange(NamedTuple):
     activity: Activity
     totals: tuple[Any, ...]
     decision: Decision
-
-
-def aggregate_columns(names: Sequence[str], totals: Sequence[Any]) -> dict[str, Any]:
-    """Return the columns of a row of the trace for the aggregates of a superstep."""
-    numbers = (total.item() if isinstance(total, np.generic) else total for total in totals)
-    return {f"{AGGREGATED}{name}": number for name, number in zip(names, numbers, strict=True)}
 
 
 class NumericPolicy:

@@ -13,7 +13,7 @@ import numba
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.devices.compiled_kernels import source_digest
 from gpu_pregel.host.devices.lowering import compiling_functions
-from gpu_pregel.host.programs.checks import COMPILE_ERRORS, place_of
+from gpu_pregel.host.programs.checks import COMPILE_ERRORS, place_of, unsupported_ufunc
 from gpu_pregel.kernels import library
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.programs.fields import Functions
@@ -94,9 +94,13 @@ def _may_raise(function: Any, arguments: tuple[Any, ...]) -> bool:
     try:
         with compiling_functions():
             return attempts_cuda.may_raise(function, arguments)
-    except COMPILE_ERRORS:
+    except (*COMPILE_ERRORS, RecursionError):
         return False  # reported when a kernel with the function is compiled
     except AttributeError as error:
         if "CUDACallConv" not in str(error):
+            raise
+        return False
+    except KeyError as error:
+        if unsupported_ufunc(error) is None:
             raise
         return False

@@ -59,3 +59,7 @@ class Aggregator:
                 raise ArgumentTypeError(f"Aggregator's function must be a function, not {self.function!r}")
             object.__setattr__(self, "initial", self.function)
             object.__setattr__(self, "function", None)
+
+
+class InternalAggregator(Aggregator):
+    """An aggregator of a layer on top of the runtime of agents, which the trace does not show."""

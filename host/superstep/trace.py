@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from reprlib import Repr
 from typing import TYPE_CHECKING, Any, overload
 
 from gpu_pregel.host.arguments import require
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 AGGREGATED = "aggregated."
 """Begins the names of the columns of aggregates, so that these may have the names of other columns."""
+_LONGEST = 60
+"""Longer texts are shortened, among aggregates."""
 _SHOWN_ROWS = 40
 """Of longer traces, only the first and last rows are shown."""
 _MARKED_ROWS = 60
@@ -51,6 +54,8 @@ _WORDS = ("direction", "rule")
 _INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
 _VERTICES, _EDGES = "#d9480f", "#486581"
 _COMPILING = "#829ab1"
+_SHORT = Repr()
+_SHORT.maxother = _SHORT.maxstring = _LONGEST
 _DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
 
 
@@ -67,7 +72,10 @@ class Trace(Sequence[dict[str, Any]]):
 
     For agents, a row is a dict of ``superstep``; ``computed``, the number of vertices computed; ``active_vertices``
     after the superstep; ``messages``, the number sent; ``failed``, the number of failed vertices; ``retries``, the
-    number of attempts beyond the first of each vertex; and ``seconds``.
+    number of attempts beyond the first of each vertex; ``seconds``; and ``aggregated.NAME`` as above.
+
+    An aggregate that is no number, bool or None is a text of at most 60 characters: a text itself, or the ``repr`` of
+    other data. An aggregate of agents that is stored in more than 4096 bytes is the number of these bytes as a text.
 
     For a vertex program with agents, a row has the columns of both, in which ``active_vertices``, ``messages`` and
     ``applied`` count numeric vertices; ``woken``, the number of vertices for which ``wake`` was true; and ``lag``, the
@@ -242,6 +250,27 @@ class Trace(Sequence[dict[str, Any]]):
         """Return the last line of the table, with sums of the columns that can be added."""
         cells = [_cell(key, self._sum(key)) if key in _SUMMED else "" for key in self._headings]
         return ["total", *cells[1:]]
+
+
+def aggregate_columns(names: Iterable[str], totals: Iterable[Any]) -> dict[str, Any]:
+    """Return the columns of a row for the aggregates of a superstep."""
+    return {f"{AGGREGATED}{name}": traced_value(total) for name, total in zip(names, totals, strict=True)}
+
+
+def traced_value(value: Any) -> Any:
+    """Return an aggregate as a row has it: a Python number, bool, None or a short text, which can be hashed."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:  # without importing NumPy
+        value = value.item()
+    if value is None or type(value) in (bool, int, float):
+        return value
+    if type(value) is str:
+        text = value
+    else:
+        try:
+            text = _SHORT.repr(value)
+        except Exception:  # of a class with the name of a standard one, for example
+            text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _cells(row: dict[str, Any], headings: Iterable[str]) -> list[str]:

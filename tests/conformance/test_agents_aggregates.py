@@ -65,6 +65,41 @@ def test_aggregates_of_all_kinds(workers: int) -> None:
     values(result, dict.fromkeys((1, 2, 3), expected))
     assert seen[:3] == expected[1:]
     assert result.aggregates == seen[3]
+    columns = [{name: row[f"aggregated.{name}"] for name in names} for row in result.trace]
+    texts = [{name: str(value) if isinstance(value, list) else value for name, value in row.items()} for row in seen]
+    assert [short(row) for row in columns] == [short(row) for row in texts]
+
+
+def short(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of which only the beginnings of texts are compared."""
+    return {name: value[:22].rstrip(".]") if isinstance(value, str) else value for name, value in row.items()}
+
+
+def test_the_trace_has_aggregates_without_a_master() -> None:
+    """Also those that nobody has contributed to, that are large, or that cannot be hashed."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            for name, value in contributions.items():
+                ctx.aggregate(name, value)
+        else:
+            ctx.vote_to_halt()
+
+    contributions = {"number": 1.5, "text": "abc", "long text": "x" * 100, "data": {"a": [1]}, "large": "y" * 5000}
+    kept = {name: Aggregator("last", persistent=True) for name in contributions}
+    result = agents.run([Vertex(0)], compute, workers=0, aggregators=kept)
+    expected = {
+        "number": 1.5,
+        "text": "abc",
+        "long text": "x" * 59 + "…",
+        "data": "{'a': [1]}",
+        "large": "5,011 bytes",
+    }
+    rows = [{name: row[f"aggregated.{name}"] for name in contributions} for row in result.trace]
+    assert rows == [expected, expected]
+    assert result.trace.to_pandas()["aggregated.number"].tolist() == [1.5, 1.5]
+    assert result.trace.to_text().splitlines()[0].split("  ")[-1].strip() == "large"
+    assert isinstance(hash(result.trace), int)
 
 
 @MORE_WORKERS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.errors import CompileError
 from tests.devices import EMULATED
 
 WAYS = [
@@ -82,6 +84,23 @@ def set_field(value: Any, incoming: Any, ctx: Any) -> Any:
     return value
 
 
+def set_field_later(value: Any, incoming: Any, ctx: Any) -> Any:
+    hub = value.hub
+    if ctx.vertex > 1:
+        hub += 1.0
+        value.hub = hub
+    return value
+
+
+def set_field_of_helper(value: Any, incoming: Any, ctx: Any) -> Any:
+    return set_field_later(value, incoming, ctx)
+
+
+def set_unknown_field(value: Any, incoming: Any, ctx: Any) -> Any:
+    value.hubb = 1.0
+    return value
+
+
 def set_item(value: Any, incoming: Any, ctx: Any) -> Any:
     value[0] = 1.0
     return value
@@ -89,9 +108,14 @@ def set_item(value: Any, incoming: Any, ctx: Any) -> Any:
 
 CANNOT = r"fields cannot be assigned, .*return a new value: \(hub, authority\).*value\._replace\(hub=…\)"
 NO_HUBB = r"there is no field 'hubb'; fields: hub, authority; did you mean 'hub'\?"
+ASSIGNED, LATER = (r"py, line \d+: value\.hub = " + right for right in (r"1\.0", "hub"))
+UNKNOWN, ITEM = (r"py, line \d+: " + left + r" = 1\.0" for left in (r"value\.hubb", r"value\[0\]"))
 MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
-    "field assigned": (set_field, CANNOT),
-    "item assigned": (set_item, CANNOT),
+    "field assigned": (set_field, rf"(?s){ASSIGNED}.*{CANNOT}|{CANNOT}.*{ASSIGNED}"),
+    "field assigned later": (set_field_later, rf"(?s){LATER}.*{CANNOT}|{CANNOT}.*{LATER}"),
+    "field assigned by a helper": (set_field_of_helper, rf"(?s){LATER}.*{CANNOT}|{CANNOT}.*{LATER}"),
+    "unknown field assigned": (set_unknown_field, rf"(?s){UNKNOWN}.*{NO_HUBB}|{NO_HUBB}.*{UNKNOWN}"),
+    "item assigned": (set_item, rf"(?s){ITEM}.*{CANNOT}|{CANNOT}.*{ITEM}"),
     "field of the value": (lambda value, incoming, ctx: (value.hubb, 1.0), NO_HUBB),
     "field of the message": (lambda value, incoming, ctx: (incoming.hubb, 1.0), NO_HUBB),
     "field replaced": (lambda value, incoming, ctx: value._replace(hubb=1.0), NO_HUBB),
@@ -121,6 +145,35 @@ def test_an_index_beyond_a_captured_array_names_array_index_vertex_and_line(way:
     assert f"apply fails for vertex {vertex} in superstep 1" in text or "apply fails for vertex 'd'" in text
     assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
     assert re.search(r"test_program_mistakes\.py, line \d+", text)
+
+
+COMPARING: dict[str, Callable[..., Any]] = {
+    "initially_active": lambda ctx: TABLE[ctx.vertex] != 1,
+    "active": lambda old, new, ctx: TABLE[ctx.vertex] > 0,
+}
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "emulated")])
+@pytest.mark.parametrize("role", COMPARING)
+def test_an_index_beyond_a_short_array_whose_element_is_only_compared(role: str, way: dict[str, Any]) -> None:
+    text = text_of(lambda: run(program(**{role: COMPARING[role]}), way))
+    assert f"{role} fails for vertex 'd' in superstep" in text
+    assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
+
+
+@pytest.mark.parametrize(
+    ("function", "remedy"),
+    [
+        (lambda value, incoming, ctx: (np.copysign(value.hub, incoming.hub), 1.0), r"np\.copysign .*math\.copysign"),
+        (lambda value, incoming, ctx: (np.random.random(), 1.0), r"CPUs only.*ctx\.random\(draw\)"),  # noqa: NPY002
+        (lambda value, incoming, ctx: (random.random(), 1.0), r"CPUs only.*ctx\.random\(draw\)"),
+        (lambda value, incoming, ctx: (np.logaddexp(value.hub, 2.0), 1.0), r"np\.logaddexp .*write it with"),
+    ],
+)
+@EMULATED
+def test_a_function_that_gpus_lack_is_named(function: Callable[..., Any], remedy: str) -> None:
+    with pytest.raises(CompileError, match=remedy):
+        run(program(apply=function), {"device": "emulated"})
 
 
 MIX = np.uint64(0x9E3779B97F4A7C15)

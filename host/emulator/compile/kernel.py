@@ -24,6 +24,7 @@ from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 _lock = threading.RLock()
 _CALLEE = re.compile(rf'@"?({re.escape(device_library.HOST)}\w+)')
 _DEFINE = re.compile(rf"^define [^\n]*?@({NAME})\(", re.MULTILINE)
+_CONSTANT_ARRAY = re.compile(rf"^(@{NAME} = [^\n]*?)(constant \[)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,9 @@ def _compile(kernel: LoweredKernel) -> NativeCode:
     texts = _translated_modules(kernel, shared, machine)
     module = _link_and_inline(machine, [llvm.parse_assembly(text, context) for text in texts], kernel.entry)
     intrinsics = IntrinsicRewriter(kernel.name, kernel.entry, kernel.location)
-    module = llvm.parse_assembly(intrinsics.run(str(module)), context)
+    # Otherwise LLVM replaces a comparison of an element by a test of bits, and no index is checked.
+    text = _CONSTANT_ARRAY.sub(r"\1externally_initialized \2", intrinsics.run(str(module)))
+    module = llvm.parse_assembly(text, context)
     _optimise(machine, module)
     accesses = AccessRewriter(kernel.name, intrinsics.sites, kernel.location)
     text = accesses.run(str(module))

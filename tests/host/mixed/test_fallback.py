@@ -156,6 +156,21 @@ def test_an_aggregate_of_data_is_none_at_first() -> None:
     result = gp.run(gp.Graph.from_edgelist([0, 1], [1, 2]), program)
     assert result.status == "halted"
     assert (result.aggregated.last, seen) == ("7-1", [None] * 3)
+    assert [row["aggregated.last"] for row in result.trace] == [None, "7-1"]
+
+
+def test_the_trace_has_aggregates_of_data_as_texts() -> None:
+    def names(old: str, new: str, ctx: gp.VertexContext) -> list[str]:
+        return [new] * ctx.superstep
+
+    union = gp.Combiner(lambda a, b: sorted(a + b), [])
+    program = replace(LONGEST, aggregators={"names": gp.Aggregator(union, names)}, active="always")
+    trace = gp.run(gp.Graph.from_edgelist([0, 1], [1, 2]), program, max_supersteps=5).trace
+    six = ", ".join(["'7-1'"] * 6)
+    found = [row["aggregated.names"] for row in trace]
+    assert found == ["[]", "['7-1', '7-1', '7-1']", f"[{six}]", f"[{six}, ...]", f"[{six}, ...]"]
+    assert trace.to_pandas()["aggregated.names"].tolist() == found
+    assert isinstance(hash(trace), int)
 
 
 def test_an_unchanged_state_of_no_vertices() -> None:

@@ -39,7 +39,7 @@ def pair() -> gp.Graph:
     return gp.Graph.from_edgelist([0], [1])
 
 
-@pytest.mark.parametrize("device", [on(name) for name in (*NAMES, "python")])
+@pytest.mark.parametrize("device", [on(name) for name in (*NAMES, "python", "agents")])
 def test_aggregates_are_columns_of_the_trace(device: str) -> None:
     trace = gp.run(pair(), COUNTING, device=device, max_supersteps=3).trace
     found = [(row["aggregated.seconds"], row["aggregated.largest"]) for row in trace]
@@ -50,11 +50,29 @@ def test_aggregates_are_columns_of_the_trace(device: str) -> None:
     assert trace.to_text().splitlines()[0].endswith("MB  seconds  largest")
 
 
-def test_a_resumed_run_keeps_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["cpu", "agents"])
+def test_a_resumed_run_keeps_them(tmp_path: Path, device: str) -> None:
     graph, file = pair(), tmp_path / "run.db"
-    gp.run(graph, COUNTING, device="cpu", max_supersteps=2, checkpoint=gp.Checkpoint(file, every=1))
-    trace = gp.run(graph, COUNTING, device="cpu", max_supersteps=4, checkpoint=file, resume=True).trace
+    gp.run(graph, COUNTING, device=device, max_supersteps=2, checkpoint=gp.Checkpoint(file, every=1))
+    trace = gp.run(graph, COUNTING, device=device, max_supersteps=4, checkpoint=file, resume=True).trace
     assert [row["aggregated.seconds"] for row in trace] == [0, 3, 5, 7]
+
+
+def test_agents_have_those_of_a_superstep_in_which_no_vertex_applies() -> None:
+    program = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        message=lambda value, ctx: value,
+        combine="sum",
+        apply=lambda value, incoming, ctx: value,
+        receives=lambda value, ctx: False,
+        aggregators={"applied": gp.Aggregator("sum", lambda old, new, ctx: 1)},
+    )
+    traces = [gp.run(pair(), program, device=device).trace for device in ("cpu", "agents")]
+    columns = [[(row["applied"], row["aggregated.applied"]) for row in trace] for trace in traces]
+    assert columns == [[(0, 0), (0, 0)]] * 2
+    nobody = gp.Graph.from_edgelist([], [], num_vertices=0)
+    assert [row["aggregated.applied"] for row in gp.run(nobody, program, device="agents").trace] == [0]
 
 
 @pytest.mark.parametrize("mixed", [False, True])
