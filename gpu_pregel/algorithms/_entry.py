@@ -122,6 +122,11 @@ class Algorithm(NamedTuple):
         return self.finds or f"the {self.title}"
 
     @property
+    def is_all_pairs(self) -> bool:
+        """Whether it searches from every vertex, unless an option names some."""
+        return "per source" in self.cost or "n (n + m)" in self.cost
+
+    @property
     def home(self) -> str:
         """The module that defines the function."""
         return f"{_PACKAGE}.{self.module or self.name}"

@@ -55,7 +55,7 @@ def stored(kernel: Kernel, form: str, versions: tuple[object, ...], make: Callab
     if digest is None:
         return make()
     parts = (digest, form, sys.implementation.cache_tag, llvmlite.__version__, *versions)
-    name = f"{kernel.name}-{hashlib.sha256(repr(parts).encode()).hexdigest()}"
+    name = f"{kernel.name}-{form}-{hashlib.sha256(repr(parts).encode()).hexdigest()}"
     value = load_value(name)
     if value is None:
         value = make()

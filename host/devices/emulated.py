@@ -86,6 +86,8 @@ class EmulatedDevice:
         self.launches = 0
         self.counts: dict[CompiledKernel, AccessCounts] | None = None
         """Memory accesses by kernel, of which several may have the same name; set to a dict to enable counting."""
+        self.on_kernel: Callable[[Kernel], None] | None = None
+        """Called with the kernel of each launch, with the types of its arguments."""
 
     def kernels(self, family: str) -> ModuleType:
         """Return the module of CUDA kernels of a family, such as "components"."""
@@ -157,6 +159,8 @@ class EmulatedDevice:
         if size <= 0:
             return
         kernel = kernel.resolved(arguments)
+        if self.on_kernel is not None:
+            self.on_kernel(kernel)
         compiled = self._compile(kernel)
         words, regions = flatten(compiled, arguments)
         self.launches += 1
