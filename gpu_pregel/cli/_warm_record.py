@@ -70,7 +70,7 @@ def _processor() -> tuple[str, ...]:
 
 
 def _name(target: str) -> str:
-    from gpu_pregel.host.devices.compiled_kernels import source_digest
+    from gpu_pregel.kernels.library.fingerprint import source_digest
 
     folders = (Path(import_module(name).__file__ or "").parent for name in _FOLDERS)
     sources = [source_digest(folder.resolve()) for folder in folders]

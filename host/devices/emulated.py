@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
-from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, source_digest, stored
+from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, stored
 from gpu_pregel.host.devices.gpus import H100
 from gpu_pregel.host.devices.memory import format_bytes, require_memory
 from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, NativeCode, compile_kernel, load_kernel, processor
@@ -23,6 +23,7 @@ from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
 from gpu_pregel.host.emulator.machine.regions import Region
 from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
 from gpu_pregel.kernels.library.compile_clock import compiling
+from gpu_pregel.kernels.library.fingerprint import source_digest
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 SHADOW_BYTES = 50
