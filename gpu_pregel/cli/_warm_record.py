@@ -37,7 +37,7 @@ class WarmRecord(NamedTuple):
         """Return how many of the files are no longer in the cache."""
         from gpu_pregel.kernels.library.cache import cache_directory
 
-        found = {file.name for file in os.scandir(cache_directory())}
+        found = {file.name for file in os.scandir(cache_directory() or os.devnull)}
         return len(self.files - found)
 
 

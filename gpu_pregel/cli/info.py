@@ -111,9 +111,12 @@ def _target_name(kind: str) -> str:
 
 
 def _cache_folder() -> str:
-    from gpu_pregel.kernels.library.cache import cache_directory
+    from gpu_pregel.kernels.library.cache import cache_directory, is_writable
 
-    return cache_directory() or "cannot be written: kernels are compiled in every process"
+    folder = cache_directory()
+    if folder is None:
+        return "cannot be written: kernels are compiled in every process"
+    return folder if is_writable() else f"{folder} (read-only: what it lacks is compiled in every process)"
 
 
 def collect() -> dict[str, Any]:

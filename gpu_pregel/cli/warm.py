@@ -149,14 +149,14 @@ def _chip(capability: tuple[int, int]) -> str:
 
 def _folder() -> str:
     """Return the folder of the cache, or raise if kernels cannot be saved there."""
-    from gpu_pregel.kernels.library.cache import cache_directory
+    from gpu_pregel.kernels.library.cache import cache_directory, is_writable
 
     _common.check_cache_limit()
     folder = cache_directory()
-    if folder is None:
+    if folder is None or not is_writable():
         raise WriteError(
-            "the cache of compiled kernels cannot be written: set NUMBA_CACHE_DIR to a folder that this user, and that "
-            "of the image, can write"
+            f"the cache of compiled kernels{'' if folder is None else f' in {folder}'} cannot be written: set "
+            f"NUMBA_CACHE_DIR to a folder that this user can write, and that of the image can read"
         )
     return folder
 

@@ -69,7 +69,10 @@ def recorded_use() -> Iterator[CacheUse]:
 
 @functools.cache
 def cache_directory() -> str | None:
-    """Return the folder of the cache, created if necessary; None if it cannot be written."""
+    """Return the folder of the cache, created if necessary; None if there is none.
+
+    A folder that cannot be written, as in an image that another user made, is still read.
+    """
     parent = numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
     parent = os.path.expanduser(parent)
     if parent.startswith("~"):  # the user has no home
@@ -77,9 +80,19 @@ def cache_directory() -> str | None:
     directory = os.path.join(os.path.abspath(parent), "gpu_pregel")
     with contextlib.suppress(OSError):
         os.makedirs(directory, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
+        os.scandir(directory).close()
         return directory
     return None
+
+
+def is_writable() -> bool:
+    """Whether this process can add entries to the cache."""
+    directory = cache_directory()
+    with contextlib.suppress(OSError):
+        if directory is not None:
+            tempfile.TemporaryFile(dir=directory).close()
+            return True
+    return False
 
 
 def cache_limit() -> int:
