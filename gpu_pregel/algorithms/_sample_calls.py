@@ -36,14 +36,16 @@ class Shape(NamedTuple):
 
 
 def _shapes(entry: Algorithm, *, large: bool) -> Iterator[Shape]:
-    """Yield a few edges and, if ``large``, as many as several threads share, and a grid, whose paths are long."""
+    """Yield a few edges and, if ``large``, as many as several threads share, hubs, a grid and a long path."""
     yield _random(40, 120)
     if large:
         yield _random(300, 40_000)
     if large and not entry.is_all_pairs:
+        yield _random(1 << 15, 1 << 18)
         vertex = np.arange(72 * 72).reshape(72, 72)
         sources, targets = (vertex[:, :-1], vertex[:-1]), (vertex[:, 1:], vertex[1:])
         yield Shape(vertex.size, *(np.concatenate([part.ravel() for part in ends]) for ends in (sources, targets)))
+        yield Shape(1 << 12, np.arange((1 << 12) - 1), np.arange(1, 1 << 12))
 
 
 def _random(vertices: int, edges: int) -> Shape:
