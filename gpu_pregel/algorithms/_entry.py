@@ -122,9 +122,9 @@ class Algorithm(NamedTuple):
         return self.finds or f"the {self.title}"
 
     @property
-    def is_all_pairs(self) -> bool:
-        """Whether it searches from every vertex, unless an option names some."""
-        return "per source" in self.cost or "n (n + m)" in self.cost
+    def is_per_source(self) -> bool:
+        """Whether it searches from every vertex, unless the argument "sources" is a number of them."""
+        return self.cost.endswith("per source")
 
     @property
     def home(self) -> str:

@@ -23,8 +23,10 @@ _NUMBERS = {"p": 0.25, "q": 0.25, "delta": 2.0}
 """Values of the options of the kind "number" that choose other kernels."""
 FEW_VERTICES = 100
 """Graphs of fewer vertices are computed by one thread."""
-_FEW = 3
-"""The value of options of the kind "integer": of limits, seeds and numbers of sources."""
+_FEW = 9
+"""The value of options of the kind "integer": of limits, seeds and numbers of sources; enough sources for blocks of them."""
+_MOST_SOURCES = 1 << 9
+"""Algorithms that search from every source are called with fewer on graphs with more vertices."""
 
 
 class Shape(NamedTuple):
@@ -35,13 +37,12 @@ class Shape(NamedTuple):
     targets: np.ndarray[Any, Any]
 
 
-def _shapes(entry: Algorithm, *, large: bool) -> Iterator[Shape]:
+def _shapes(*, large: bool) -> Iterator[Shape]:
     """Yield a few edges and, if ``large``, as many as several threads share, hubs, a grid and a long path."""
     yield _random(40, 120)
     if large:
         yield _random(300, 40_000)
-    if large and not entry.is_all_pairs:
-        yield _random(1 << 15, 1 << 18)
+        yield _random(1 << 15, 1 << 17)
         vertex = np.arange(72 * 72).reshape(72, 72)
         sources, targets = (vertex[:, :-1], vertex[:-1]), (vertex[:, 1:], vertex[1:])
         yield Shape(vertex.size, *(np.concatenate([part.ravel() for part in ends]) for ends in (sources, targets)))
@@ -50,16 +51,15 @@ def _shapes(entry: Algorithm, *, large: bool) -> Iterator[Shape]:
 
 def _random(vertices: int, edges: int) -> Shape:
     """Return edges of which some are parallel, some are loops, and many are those of a few vertices."""
-    random = np.random.default_rng(0)
-    sources, targets = vertices * random.random(edges), vertices * random.random(edges) ** 3
-    return Shape(vertices, sources.astype(np.int64), targets.astype(np.int64))
+    ends = vertices * np.random.default_rng(0).random((2, edges)) ** 5
+    return Shape(vertices, *ends.astype(np.int64))
 
 
 def graphs(entry: Algorithm, *, large: bool) -> Iterator[Graph]:
     """Yield graphs of each kind that the algorithm accepts; the large ones have more than 2^14 vertices or edges."""
     from gpu_pregel.host.graphs.graph import Graph
 
-    for shape in _shapes(entry, large=large):
+    for shape in _shapes(large=large):
         sources, targets = shape.sources, shape.targets
         if "acyclic" in entry.requires:
             kept = sources != targets
@@ -78,6 +78,9 @@ def _accepts(entry: Algorithm, directed: bool) -> bool:
 def arguments(entry: Algorithm, graph: Graph) -> Iterator[dict[str, Any]]:
     """Yield the required arguments, and those with each value of each option that chooses among kernels."""
     required = entry.sample_arguments(graph) or {}
+    if entry.is_per_source and graph.num_vertices > _MOST_SOURCES:
+        yield {**required, "sources": _FEW}
+        return
     yield required
     for option in entry.options:
         for value in _values(option, graph):
