@@ -23,8 +23,10 @@ _NUMBERS = {"p": 0.25, "q": 0.25, "delta": 2.0}
 """Values of the options of the kind "number" that choose other kernels."""
 FEW_VERTICES = 100
 """Graphs of fewer vertices are computed by one thread."""
-_FEW = 9
-"""The value of options of the kind "integer": of limits, seeds and numbers of sources; enough sources for blocks of them."""
+_FEW = 5
+"""The value of options of the kind "integer", such as limits."""
+_SOURCES = (5, 9)
+"""Numbers of sources, of which few are searched one after the other and several in blocks."""
 _MOST_SOURCES = 1 << 9
 """Algorithms that search from every source are called with fewer on graphs with more vertices."""
 
@@ -79,7 +81,7 @@ def arguments(entry: Algorithm, graph: Graph) -> Iterator[dict[str, Any]]:
     """Yield the required arguments, and those with each value of each option that chooses among kernels."""
     required = entry.sample_arguments(graph) or {}
     if entry.is_per_source and graph.num_vertices > _MOST_SOURCES:
-        yield {**required, "sources": _FEW}
+        yield from ({**required, "sources": count} for count in _SOURCES)
         return
     yield required
     for option in entry.options:

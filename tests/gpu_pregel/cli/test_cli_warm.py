@@ -200,7 +200,7 @@ def test_each_value_that_chooses_kernels_is_passed() -> None:
     walks = {"starts": [0, 1], "length": 8}
     assert list(_sample_calls.arguments(algorithm("random_walks"), graph)) == [
         walks,
-        {**walks, "length": 9},
+        {**walks, "length": 5},
         {**walks, "weighted": False},
         {**walks, "weighted": True},
         {**walks, "p": 0.25},
