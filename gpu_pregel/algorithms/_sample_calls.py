@@ -27,6 +27,8 @@ _FEW = 5
 """The value of options of the kind "integer", such as limits."""
 _SOURCES = (5, 9)
 """Numbers of sources, of which few are searched one after the other and several in blocks."""
+_LEAVES = 1100
+"""The degree of a star, whose row several blocks of a GPU read."""
 _MOST_SOURCES = 1 << 9
 """Algorithms that search from every source are called with fewer on graphs with more vertices."""
 
@@ -40,8 +42,10 @@ class Shape(NamedTuple):
 
 
 def _shapes(*, large: bool) -> Iterator[Shape]:
-    """Yield a few edges and, if ``large``, as many as several threads share, hubs, a grid and a long path."""
+    """Yield a few edges, a star and, if ``large``, as many as several threads share, a grid and a long path."""
     yield _random(40, 120)
+    leaves, center = np.arange(1, _LEAVES + 1), np.zeros(_LEAVES, np.int64)
+    yield Shape(_LEAVES + 1, np.concatenate([leaves, center]), np.concatenate([center, leaves]))
     if large:
         yield _random(300, 40_000)
         yield _random(1 << 15, 1 << 17)
