@@ -81,7 +81,7 @@ def _cached_kernels() -> dict[str, str]:
 
     found = cached_kernels()
     kinds = [kind for kind in sorted(found) if kind != "other"]
-    return {_target_name(kind): f"{found[kind].count:,} of {format_bytes(found[kind].size)}" for kind in kinds}
+    return {_target_name(kind): f"{found[kind].kernels:,} of {format_bytes(found[kind].size)}" for kind in kinds}
 
 
 def _warmed() -> dict[str, str]:

@@ -103,7 +103,7 @@ def _targets(options: argparse.Namespace) -> list[Target]:
     from gpu_pregel.host.devices import get_device
 
     try:
-        device = get_device(options.device)
+        device: Any = get_device(options.device)
     except GpuPregelError as error:
         raise DeviceError(
             f"{error}; without a GPU, as in docker build, name those that the image will run on: "
@@ -239,7 +239,8 @@ def _warm(target: Target, entries: list[Algorithm]) -> dict[str, Any]:
 @contextmanager
 def _linking(target: Target) -> Iterator[None]:
     """Compile each kernel that the emulated device runs for the GPU, too, if that is what stands in for it."""
-    if target.device != "emulated" or target.capability is None:
+    capability = target.capability
+    if target.device != "emulated" or capability is None:
         yield
         return
     from gpu_pregel.host.devices import get_device
@@ -253,7 +254,7 @@ def _linking(target: Target) -> Iterator[None]:
         digest = kernel_digest(kernel)
         if digest is not None and digest not in linked:
             linked.add(digest)
-            link(kernel, target.capability)
+            link(kernel, capability)
 
     device.on_kernel = link_once
     try:

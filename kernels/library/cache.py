@@ -119,7 +119,7 @@ def kind_of(file: str) -> str:
 class CachedKernels(NamedTuple):
     """How many kernels of one kind are cached, and their size in bytes."""
 
-    count: int
+    kernels: int
     size: int
 
 
@@ -130,7 +130,7 @@ def cached_kernels() -> dict[str, CachedKernels]:
         kinds = [kind_of(os.path.basename(file)) for file in entry.files]
         kind = min(kinds, key=lambda kind: kind == "other")  # Numba's index is beside its code
         before = found.get(kind, CachedKernels(0, 0))
-        found[kind] = CachedKernels(before.count + kinds.count(kind), before.size + entry.size)
+        found[kind] = CachedKernels(before.kernels + kinds.count(kind), before.size + entry.size)
     return found
 
 
