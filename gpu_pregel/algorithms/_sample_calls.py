@@ -139,7 +139,8 @@ def _read_back(graphs: list[Graph], folder: Path) -> Iterator[Graph]:
 
     plain = folder / "plain.el"  # without the number of vertices that a saved graph notes
     plain.write_text("0 1\n1 2\n")
-    yield read_graph(plain)
+    for directed in (False, True):
+        yield read_graph(plain, directed=directed)
     for number, graph in enumerate(graphs):
         for suffix in (".el", ".pregel"):
             path = folder / f"{number}{suffix}"
