@@ -122,6 +122,11 @@ class Algorithm(NamedTuple):
         return self.finds or f"the {self.title}"
 
     @property
+    def is_per_source(self) -> bool:
+        """Whether it searches from every vertex, unless the argument "sources" is a number of them."""
+        return self.cost.endswith("per source")
+
+    @property
     def home(self) -> str:
         """The module that defines the function."""
         return f"{_PACKAGE}.{self.module or self.name}"

@@ -21,7 +21,7 @@ from gpu_pregel.cli._completion import complete
 from gpu_pregel.cli._wording import in_options
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError
 
-_COMMANDS = ("algorithms", "run", "agents", "runs", "stats", "generate", "convert", "examples", "info")
+_COMMANDS = ("algorithms", "run", "agents", "runs", "stats", "generate", "convert", "examples", "warm", "info")
 """Each is a module of this package."""
 _FAILED, _USAGE_ERROR, _INTERRUPTED = 1, 2, 130
 

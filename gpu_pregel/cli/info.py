@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import sys
 import textwrap
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel import __version__
 from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.cli import _common
+
+if TYPE_CHECKING:
+    from gpu_pregel.cli._warm_record import WarmRecord
 
 _PACKAGES = (
     "numpy",
@@ -72,13 +74,49 @@ def _cache_size() -> str:
     return f"{format_bytes(cache_size())} of at most {format_bytes(cache_limit())}"
 
 
+def _cached_kernels() -> dict[str, str]:
+    """Return the numbers and sizes of cached kernels by device."""
+    from gpu_pregel.host.devices.memory import format_bytes
+    from gpu_pregel.kernels.library.cache import cached_kernels
+
+    found = cached_kernels()
+    kinds = [kind for kind in sorted(found) if kind != "other"]
+    return {_target_name(kind): f"{found[kind].kernels:,} of {format_bytes(found[kind].size)}" for kind in kinds}
+
+
+def _warmed() -> dict[str, str]:
+    """Return the algorithms that ``gpu-pregel warm`` has compiled for each device from the installed sources."""
+    from gpu_pregel.cli._warm_record import load_record
+    from gpu_pregel.kernels.library.cache import cached_kernels
+
+    chips = [kind for kind in sorted(cached_kernels()) if kind.startswith("sm_")]
+    return {_target_name(target): _algorithms(load_record(target)) for target in ("cpu", *chips)}
+
+
+def _algorithms(record: WarmRecord | None) -> str:
+    if record is None:
+        return "none"
+    missing = record.missing()
+    if missing:
+        return f"incomplete: {missing:,} kernels have been deleted since gpu-pregel warm"
+    commands = [entry.command for entry in ALGORITHMS if entry.command in record.steps]
+    return "all algorithms" if len(commands) == len(ALGORITHMS) else " ".join(commands)
+
+
+def _target_name(kind: str) -> str:
+    """Return what a kind of kernels is for: "cuda (compute capability 9.0)" for "sm_90"."""
+    if kind.startswith("sm_"):
+        return f"cuda (compute capability {kind[3:-1]}.{kind[-1]})"
+    return {"ir": "cuda (LLVM IR)"}.get(kind, kind)
+
+
 def _cache_folder() -> str:
-    from gpu_pregel.kernels.library.cache import cache_directory
+    from gpu_pregel.kernels.library.cache import cache_directory, is_writable
 
     folder = cache_directory()
     if folder is None:
         return "cannot be written: kernels are compiled in every process"
-    return folder if os.access(folder, os.W_OK) else f"{folder} (can only be read)"
+    return folder if is_writable() else f"{folder} (read-only: what it lacks is compiled in every process)"
 
 
 def collect() -> dict[str, Any]:
@@ -104,6 +142,8 @@ def collect() -> dict[str, Any]:
         "memory": "unknown" if memory is None else f"{format_bytes(memory)} available",
         "kernel cache": _cache_folder(),
         "cache size": _cache_size(),
+        "cached kernels": _cached_kernels(),
+        "warmed": _warmed(),
         "gpu faster from": {entry.command: _edges(entry.gpu_from) for entry in ALGORITHMS},
         "networkx": sorted(function.path for function in FUNCTIONS.values()),
     }

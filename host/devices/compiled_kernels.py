@@ -21,7 +21,7 @@ from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices import lowering
 from gpu_pregel.host.devices.lowering import KernelIR, lower
 from gpu_pregel.kernels.library.cache import load_value, save_value
-from gpu_pregel.kernels.library.fingerprint import Fingerprint
+from gpu_pregel.kernels.library.fingerprint import Fingerprint, source_digest
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 _digests: weakref.WeakKeyDictionary[Kernel, str | None] = weakref.WeakKeyDictionary()
@@ -55,7 +55,7 @@ def stored(kernel: Kernel, form: str, versions: tuple[object, ...], make: Callab
     if digest is None:
         return make()
     parts = (digest, form, sys.implementation.cache_tag, llvmlite.__version__, *versions)
-    name = f"{kernel.name}-{hashlib.sha256(repr(parts).encode()).hexdigest()}"
+    name = f"{kernel.name}-{form}-{hashlib.sha256(repr(parts).encode()).hexdigest()}"
     value = load_value(name)
     if value is None:
         value = make()
@@ -80,12 +80,3 @@ def lowering_versions() -> tuple[object, ...]:
     numba_cuda = require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
     sources = source_digest(Path(lowering.__file__))
     return (numba.__version__, numba_cuda.__version__, lowering.nvvm_versions(), sources)
-
-
-def source_digest(*paths: Path) -> str:
-    """Return a digest of source files, and of those in folders."""
-    digest = hashlib.sha256()
-    for path in paths:
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
-from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, source_digest, stored
+from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, stored
 from gpu_pregel.host.devices.gpus import H100
 from gpu_pregel.host.devices.memory import format_bytes, require_memory
 from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, NativeCode, compile_kernel, load_kernel, processor
@@ -23,6 +23,7 @@ from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
 from gpu_pregel.host.emulator.machine.regions import Region
 from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
 from gpu_pregel.kernels.library.compile_clock import compiling
+from gpu_pregel.kernels.library.fingerprint import source_digest
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 SHADOW_BYTES = 50
@@ -86,6 +87,8 @@ class EmulatedDevice:
         self.launches = 0
         self.counts: dict[CompiledKernel, AccessCounts] | None = None
         """Memory accesses by kernel, of which several may have the same name; set to a dict to enable counting."""
+        self.on_kernel: Callable[[Kernel], None] | None = None
+        """Called with the kernel of each launch, with the types of its arguments."""
 
     def kernels(self, family: str) -> ModuleType:
         """Return the module of CUDA kernels of a family, such as "components"."""
@@ -157,6 +160,8 @@ class EmulatedDevice:
         if size <= 0:
             return
         kernel = kernel.resolved(arguments)
+        if self.on_kernel is not None:
+            self.on_kernel(kernel)
         compiled = self._compile(kernel)
         words, regions = flatten(compiled, arguments)
         self.launches += 1

@@ -193,9 +193,12 @@ def linker_version() -> tuple[int, int]:
 
 @functools.cache
 def _linker_versions() -> tuple[object, ...]:
-    """Return what identifies libNVVM and nvJitLink: their own version numbers do not tell all releases apart."""
+    """Return what identifies libNVVM and nvJitLink: their own version numbers do not tell all releases apart.
+
+    Times are in whole seconds, as layers of container images keep no more.
+    """
     found = [load_nvidia_dynamic_lib(name).abs_path for name in ("nvvm", "nvJitLink")]
-    return tuple((path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in found)
+    return tuple((path, os.stat(path).st_size, int(os.stat(path).st_mtime)) for path in found)
 
 
 _SLOT = 8

@@ -11,11 +11,11 @@ from typing import Any
 import numba
 
 from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.devices.compiled_kernels import source_digest
 from gpu_pregel.host.devices.lowering import compiling_functions
 from gpu_pregel.host.programs.checks import COMPILE_ERRORS, place_of, unsupported_ufunc
 from gpu_pregel.kernels import library
 from gpu_pregel.kernels.library.cache import load_value, save_value
+from gpu_pregel.kernels.library.fingerprint import source_digest
 from gpu_pregel.kernels.programs.fields import Functions
 
 Kinds = Mapping[str, tuple[Any, ...]]

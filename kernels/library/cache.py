@@ -49,6 +49,29 @@ _CHECKSUM_SIZE = hashlib.sha256().digest_size
 _FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|value|bin|json)(?:\.tmp\.[0-9a-f]+)?")
 """The files of an entry: Numba's index and data, or a value, of this version or an earlier one; and temporary files of
 interrupted writes."""
+_FORM = re.compile(r"-(ir|emulated|sm_[0-9a-z]+)-[0-9a-f]{64}\.value")
+"""What a value is, if it is a form of a CUDA kernel."""
+
+
+class CacheUse(NamedTuple):
+    """The names of the files with code or values that a process has loaded from the cache, or saved there."""
+
+    loaded: set[str]
+    saved: set[str]
+
+
+_uses: list[CacheUse] = []
+
+
+@contextlib.contextmanager
+def recorded_use() -> Iterator[CacheUse]:
+    """Record what all threads of this process load and save."""
+    use = CacheUse(set(), set())
+    _uses.append(use)
+    try:
+        yield use
+    finally:
+        _uses.pop()
 
 
 @functools.cache
@@ -139,6 +162,16 @@ def _replacing(path: str | Path) -> Iterator[BinaryIO]:
             os.unlink(temporary)
 
 
+def is_writable() -> bool:
+    """Whether this process can add entries to the cache."""
+    directory = cache_directory()
+    with contextlib.suppress(OSError):
+        if directory is not None:
+            tempfile.TemporaryFile(dir=directory).close()
+            return True
+    return False
+
+
 def cache_limit() -> int:
     """Return the limit of the cache in bytes: ``GPU_PREGEL_CACHE_BYTES``, by default 256 MiB."""
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
@@ -152,6 +185,30 @@ def cache_limit() -> int:
 def cache_size() -> int:
     """Return the size of the cache in bytes."""
     return sum(entry.size for entry in _entries())
+
+
+def kind_of(file: str) -> str:
+    """Return what a file of the cache holds: "cpu", a form of a CUDA kernel such as "ir" or "sm_90", or "other"."""
+    match = _FORM.search(file)
+    return match[1] if match else "cpu" if file.endswith(".nbc") else "other"
+
+
+class CachedKernels(NamedTuple):
+    """How many kernels of one kind are cached, and their size in bytes."""
+
+    kernels: int
+    size: int
+
+
+def cached_kernels() -> dict[str, CachedKernels]:
+    """Return what is cached, by kind: "cpu", "sm_90" and so on for GPUs, "ir", "emulated", and "other" values."""
+    found: dict[str, CachedKernels] = {}
+    for entry in _entries():
+        kinds = [kind_of(os.path.basename(file)) for file in entry.files]
+        kind = min(kinds, key=lambda kind: kind == "other")  # Numba's index is beside its code
+        before = found.get(kind, CachedKernels(0, 0))
+        found[kind] = CachedKernels(before.kernels + kinds.count(kind), before.size + entry.size)
+    return found
 
 
 def clear_cache() -> int:
@@ -226,6 +283,8 @@ def load_value(name: str) -> Any:
             value = _unsealed(_read(path), name)
             with contextlib.suppress(OSError):  # the file is another user's
                 os.utime(path)
+            for use in _uses:
+                use.loaded.add(path.name)
             return value
     return None
 
@@ -237,6 +296,8 @@ def save_value(name: str, value: Any) -> None:
         if path is not None:
             with _replacing(path) as file:
                 file.write(_sealed(pickle.dumps(value), name))
+                for use in _uses:
+                    use.saved.add(path.name)
     _trim_if_due()
 
 
@@ -345,10 +406,15 @@ class _CacheFile(caching.IndexDataCacheFile):
         self._save(self._index_name, overloads)
 
     def _load_data(self, name: str) -> Any:
-        return _unsealed(_read(self._data_path(name)), name)
+        data = _unsealed(_read(self._data_path(name)), name)
+        for use in _uses:
+            use.loaded.add(name)
+        return data
 
     def _save_data(self, name: str, data: Any) -> None:
         self._save(name, data)
+        for use in _uses:
+            use.saved.add(name)
 
     def _save(self, name: str, content: Any) -> None:
         with _replacing(self._data_path(name)) as file:

@@ -304,3 +304,12 @@ def all_names(code: CodeType) -> frozenset[str]:
         if isinstance(constant, CodeType):
             names |= all_names(constant)
     return frozenset(names)
+
+
+def source_digest(*paths: Path) -> str:
+    """Return a digest of source files, and of those in folders."""
+    digest = hashlib.sha256()
+    for path in paths:
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()

@@ -460,6 +460,45 @@ def test_a_folder_that_can_only_be_read_is_used(
     assert locate() == str(tmp_path / "shared/gpu_pregel")
 
 
+def test_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cache, "cache_directory", cache.cache_directory.__wrapped__)
+    assert times_compiled(1) == 1
+    assert cache.is_writable()
+    # No permission stops the user "root".
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr(cache, "_replacing", refuse)
+    assert not cache.is_writable()
+    assert cache.cache_directory() == str(tmp_path / "gpu_pregel")
+    assert [times_compiled(1), times_compiled(1.5), times_compiled(1.5)] == [0, 1, 1]
+
+
+def test_what_is_cached_is_counted_by_kind(folder: Path, write: Callable[[str, int, float], None]) -> None:
+    digest = 64 * "0"
+    write("kernel", 100, 9000)
+    (folder / f"kernel-{digest}.2.nbc").write_bytes(bytes(10))
+    (folder / f"push-sm_90-{digest}.value").write_bytes(bytes(20))
+    (folder / f"pull-sm_90-{digest}.value").write_bytes(bytes(30))
+    (folder / f"pull-ir-{digest}.value").write_bytes(bytes(40))
+    (folder / f"checks-{digest}.value").write_bytes(bytes(5))
+    assert cache.cached_kernels() == {"cpu": (2, 110), "sm_90": (2, 50), "ir": (1, 40), "other": (1, 5)}
+
+
+def test_loading_and_saving_is_recorded(folder: Path) -> None:
+    name = f"program-{64 * 'a'}"
+    with cache.recorded_use() as first:
+        assert times_compiled(1) == 1
+        cache.save_value(name, 1)
+    with cache.recorded_use() as second:
+        assert times_compiled(1) == 0
+        assert cache.load_value(name) == 1
+    assert first.saved == second.loaded == {f"{name}.value", *(file.name for file in folder.glob("*.nbc"))}
+    assert first.loaded == second.saved == set()
+
+
 def test_without_a_home_there_is_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", "")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
