@@ -106,41 +106,79 @@ def add_dependencies(
 
 # With weights.
 
+_MANY = np.int32(np.iinfo(np.int32).max)
+"""The hops of vertices that are not reached."""
+_HALF_OF_LARGEST = 0.5 * np.finfo(np.float64).max
+
+
+def _length(distance: Any, weight: Any) -> Any:
+    """Return the length of a path with one edge more; beyond the range of float64 it is infinite."""
+    if 0.5 * distance + 0.5 * weight > _HALF_OF_LARGEST:
+        return np.inf
+    return distance + weight
+
 
 def _relax(u: Any, v: Any, weight: Any, distances: Any) -> Any:
     """Shorten the distance of a vertex."""
-    distance = atomics.load(distances, u) + weight
+    distance = _length(atomics.load(distances, u), weight)
     return distance < atomics.min(distances, v, distance)
 
 
-def _is_on_path(distances: Any, u: Any, v: Any, weight: Any) -> Any:
-    """Whether a shortest path goes along an edge."""
-    return distances[u] < distances[v] and distances[u] + weight == distances[v]
+def _is_on_path(distances: Any, hops: Any, u: Any, v: Any, weight: Any) -> Any:
+    """Whether a shortest path goes along an edge.
+
+    It may be so short that its length does not change the rounded distance; then it leads to a vertex of more hops.
+    """
+    if distances[v] == np.inf or _length(distances[u], weight) != distances[v]:
+        return False
+    return distances[u] < distances[v] or hops[u] < hops[v]
 
 
-def _count_predecessors(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, left: Any) -> Any:
+def _find_hops(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, hops: Any) -> Any:
+    """Set the hops of vertices that are reached from a smaller distance to 0; return whether v is none of them."""
+    is_found = distances[v] == np.inf or distances[v] == 0.0
+    for e in range(indptr[v], indptr[v + 1]):
+        u = indices[e]
+        if distances[u] < distances[v] and _length(distances[u], weights[e]) == distances[v]:
+            is_found = True
+    hops[v] = 0 if is_found else _MANY
+    return 0 if is_found else 1
+
+
+def _hop(u: Any, v: Any, weight: Any, distances: Any, hops: Any, hop: Any) -> Any:
+    """Reach a vertex of the same distance, once."""
+    if atomics.load(hops, u) != hop - 1 or distances[u] != distances[v] or distances[v] == np.inf:
+        return False
+    if _length(distances[u], weight) != distances[v]:
+        return False
+    return atomics.compare_and_swap(hops, v, _MANY, hop)
+
+
+def _count_predecessors(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, hops: Any, left: Any) -> Any:
     count = 0
     for e in range(indptr[v], indptr[v + 1]):
-        if _is_on_path(distances, indices[e], v, weights[e]):
+        if _is_on_path(distances, hops, indices[e], v, weights[e]):
             count += 1
     left[v] = count
     return 0
 
 
-def _release(u: Any, v: Any, weight: Any, distances: Any, left: Any) -> Any:
+def _release(u: Any, v: Any, weight: Any, distances: Any, hops: Any, left: Any) -> Any:
     """Put a vertex on the next level after its last predecessor."""
-    return _is_on_path(distances, u, v, weight) and atomics.add(left, v, -1) == 1
+    return _is_on_path(distances, hops, u, v, weight) and atomics.add(left, v, -1) == 1
 
 
-def _count_weighted_paths(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, paths: Any) -> Any:
+def _count_weighted_paths(
+    v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, hops: Any, paths: Any
+) -> Any:
     """Add up the numbers of paths to the predecessors."""
     highest = -np.inf
     for e in range(indptr[v], indptr[v + 1]):
-        if _is_on_path(distances, indices[e], v, weights[e]):
+        if _is_on_path(distances, hops, indices[e], v, weights[e]):
             highest = max(highest, paths[indices[e]])
     total = 0.0
     for e in range(indptr[v], indptr[v + 1]):
-        if _is_on_path(distances, indices[e], v, weights[e]):
+        if _is_on_path(distances, hops, indices[e], v, weights[e]):
             total += math.exp(paths[indices[e]] - highest)
     paths[v] = highest + math.log(total)
     return 0
@@ -153,6 +191,7 @@ def _depend_weighted(
     indices: Any,
     weights: Any,
     distances: Any,
+    hops: Any,
     paths: Any,
     dependencies: Any,
     extra: Any,
@@ -164,7 +203,7 @@ def _depend_weighted(
     total = 0.0
     for e in range(indptr[u], indptr[u + 1]):
         v = indices[e]
-        if _is_on_path(distances, u, v, weights[e]):
+        if _is_on_path(distances, hops, u, v, weights[e]):
             part = (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
             if has_edges:
                 edges[e] += part
@@ -191,7 +230,7 @@ def add_weighted_dependencies(
     n = graph.num_vertices
     scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
     edges = everything.full(0.0, np.float64, max(1, graph.num_stored_edges) if with_edges else 1)
-    left = everything.full(0, np.int64)
+    left, hops = everything.full(0, np.int64), everything.full(0, np.int32)
     out, back = everything.csr(), everything.csc()
     reached = np.zeros(n)
     for source in sources.tolist():
@@ -202,15 +241,21 @@ def add_weighted_dependencies(
         while frontier:
             rounds.take()
             frontier = process_edges(_relax, frontier, [distances])
-        process_vertices(_count_predecessors, everything, [*back, distances, left])
+        if process_vertices(_find_hops, everything, [*back, distances, hops]):
+            frontier, hop = everything, 0
+            while frontier:
+                hop += 1
+                frontier = process_edges(_hop, frontier, [distances, hops, hop])
+        found = (distances, hops)
+        process_vertices(_count_predecessors, everything, [*back, *found, left])
         frontiers = [first]
         others = Advance("ordering vertices", everything.device, n - 1)
-        while frontier := process_edges(_release, frontiers[-1], [distances, left]):
+        while frontier := process_edges(_release, frontiers[-1], [*found, left]):
             others.take(len(frontier))
-            process_vertices(_count_weighted_paths, frontier, [*back, distances, paths])
+            process_vertices(_count_weighted_paths, frontier, [*back, *found, paths])
             frontiers.append(frontier)
         results = (dependencies, extra, scores, edges, with_edges)
         for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
-            process_vertices(_depend_weighted, frontiers[level], [level, *out, distances, paths, *results])
+            process_vertices(_depend_weighted, frontiers[level], [level, *out, *found, paths, *results])
         reached[source] = sum(map(len, frontiers)) - 1
     return everything.download(scores) + extra * reached, everything.download(edges)

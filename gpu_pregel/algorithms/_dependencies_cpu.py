@@ -92,7 +92,7 @@ def add_weighted_dependencies(
 ) -> tuple[Array, Array]:
     """Do as :func:`add_dependencies` with the weights of the edges as their lengths, always by blocks of sources."""
     n, m = graph.num_vertices, graph.num_stored_edges
-    size = 40 * n + (8 * m if with_edges else 0)
+    size = 44 * n + (8 * m if with_edges else 0)
     blocks = max(1, min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size)))
     target.require(blocks * size, "betweenness centrality of blocks of sources")
     out, back = ((rows.indptr, rows.indices, np.asarray(rows.weights, np.float64)) for rows in (graph._csr, graph.csc))
@@ -101,6 +101,7 @@ def add_weighted_dependencies(
     arrays = (
         *(np.empty((blocks, n), np.uint32) for _ in range(2)),
         np.full((blocks, n), np.inf),
+        np.empty((blocks, n), np.int32),
         np.full((blocks, n), -1, np.int64),
         *(paths, dependencies, extra, scores, edges),
     )

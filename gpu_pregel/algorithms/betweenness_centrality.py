@@ -184,8 +184,10 @@ def betweenness_centrality(
 
     Notes
     -----
-    The cost is O(n + m) per source, with weights O(m log n) on the CPU. The scaling is that of NetworkX, except that a
-    source's own score is 0 and not NaN where it is the only source. Numbers of paths may exceed the range of float64.
+    The cost is O(n + m) per source, with weights O(m log n) on the CPU. Lengths are added in float64: paths are equally
+    short if their rounded lengths are equal, and one beyond the range of float64 is no path. The scaling is that of
+    NetworkX, except that a source's own score is 0 and not NaN where it is the only source. Numbers of paths may exceed
+    the range of float64.
 
     Examples
     --------
@@ -278,7 +280,8 @@ def edge_betweenness_centrality(
 
     Notes
     -----
-    The cost is O(n + m) per source, with weights O(m log n) on the CPU.
+    The cost is O(n + m) per source, with weights O(m log n) on the CPU. Lengths are added in float64: paths are equally
+    short if their rounded lengths are equal, and one beyond the range of float64 is no path.
 
     Examples
     --------

@@ -3,6 +3,9 @@
 Each block of sources has its row of every array. ``order`` has the reached vertices by distance, and ``ranks`` their
 positions in it. A vertex in the heap has the rank -2 - (its position there), one that is not reached -1 and infinite
 distance. If ``wide``, counts of paths exceed the range of float64 and ``paths`` are their logarithms.
+
+An edge may be so short that its length does not change the rounded distance. Vertices of equal distance are ordered by
+``hops``: how many such edges lead to them.
 """
 
 from __future__ import annotations
@@ -18,12 +21,17 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @always_inline
-def move_up(heap: Any, place: Any, vertex: Any, distances: Any, ranks: Any) -> None:
-    """Put a vertex at a free place of the heap, or above it."""
+def _is_before(u: Any, v: Any, distances: Any, hops: Any) -> Any:
+    return distances[u] < distances[v] or (distances[u] == distances[v] and hops[u] < hops[v])
+
+
+@always_inline
+def move_up(heap: Any, place: Any, vertex: Any, distances: Any, hops: Any, ranks: Any) -> None:
+    """Put a vertex at a free place of the heap, or above it; without ``hops`` that are counted, pass ``distances``."""
     while place > 0:
         above = (place - 1) >> 1
         other = heap[above]
-        if distances[other] <= distances[vertex]:
+        if not _is_before(vertex, other, distances, hops):
             break
         heap[place] = other
         ranks[other] = -2 - place
@@ -33,17 +41,17 @@ def move_up(heap: Any, place: Any, vertex: Any, distances: Any, ranks: Any) -> N
 
 
 @always_inline
-def move_down(heap: Any, size: Any, vertex: Any, distances: Any, ranks: Any) -> None:
-    """Put a vertex at the free top of the heap, or below it."""
+def move_down(heap: Any, size: Any, vertex: Any, distances: Any, hops: Any, ranks: Any) -> None:
+    """Put a vertex at the free top of the heap, or below it; without ``hops`` that are counted, pass ``distances``."""
     place = 0
     while True:
         below = 2 * place + 1
         if below >= size:
             break
-        if below + 1 < size and distances[heap[below + 1]] < distances[heap[below]]:
+        if below + 1 < size and _is_before(heap[below + 1], heap[below], distances, hops):
             below += 1
         other = heap[below]
-        if distances[vertex] <= distances[other]:
+        if not _is_before(other, vertex, distances, hops):
             break
         heap[place] = other
         ranks[other] = -2 - place
@@ -52,9 +60,15 @@ def move_down(heap: Any, size: Any, vertex: Any, distances: Any, ranks: Any) -> 
     ranks[vertex] = -2 - place
 
 
+@always_inline
+def _is_predecessor(u: Any, v: Any, length: Any, distances: Any, hops: Any) -> Any:
+    """Whether a shortest path to v, which is reached, ends with the edge from u."""
+    return distances[u] + length == distances[v] and _is_before(u, v, distances, hops)
+
+
 @inline
 def _count_paths(
-    in_indptr: Any, in_indices: Any, in_weights: Any, wide: Any, distances: Any, ranks: Any, paths: Any, v: Any
+    in_indptr: Any, in_indices: Any, in_weights: Any, wide: Any, distances: Any, hops: Any, paths: Any, v: Any
 ) -> Any:
     """Return the number of shortest paths to the vertex that was reached last."""
     total = 0.0
@@ -62,18 +76,27 @@ def _count_paths(
     if wide:
         for e in range(in_indptr[v], in_indptr[v + 1]):
             u = in_indices[e]
-            if 0 <= ranks[u] < ranks[v] and distances[u] + in_weights[e] == distances[v]:
+            if _is_predecessor(u, v, in_weights[e], distances, hops):
                 highest = max(highest, paths[u])
     for e in range(in_indptr[v], in_indptr[v + 1]):
         u = in_indices[e]
-        if 0 <= ranks[u] < ranks[v] and distances[u] + in_weights[e] == distances[v]:
+        if _is_predecessor(u, v, in_weights[e], distances, hops):
             total += math.exp(paths[u] - highest) if wide else paths[u]
     return highest + math.log(total) if wide else total
 
 
 @inline
 def _search(
-    out: Any, back: Any, source: Any, wide: Any, heap: Any, order: Any, distances: Any, ranks: Any, paths: Any
+    out: Any,
+    back: Any,
+    source: Any,
+    wide: Any,
+    heap: Any,
+    order: Any,
+    distances: Any,
+    hops: Any,
+    ranks: Any,
+    paths: Any,
 ) -> Any:
     """Find the distances from a source and the numbers of paths; return how many vertices it reaches.
 
@@ -82,6 +105,7 @@ def _search(
     indptr, indices, weights = out
     in_indptr, in_indices, in_weights = back
     distances[source] = 0.0
+    hops[source] = 0
     heap[0] = source
     ranks[source] = -2
     size = 1
@@ -91,26 +115,29 @@ def _search(
         u = np.int64(heap[0])
         size -= 1
         if size > 0:
-            move_down(heap, size, np.int64(heap[size]), distances, ranks)
+            move_down(heap, size, np.int64(heap[size]), distances, hops, ranks)
         order[reached] = u
         ranks[u] = reached
         reached += 1
         if reached == 1:
             paths[u] = 0.0 if wide else 1.0
         else:
-            paths[u] = _count_paths(in_indptr, in_indices, in_weights, wide, distances, ranks, paths, u)
+            paths[u] = _count_paths(in_indptr, in_indices, in_weights, wide, distances, hops, paths, u)
             if not wide and paths[u] > LIMIT:
                 sign = -1
         for e in range(indptr[u], indptr[u + 1]):
             v = np.int64(indices[e])
             distance = distances[u] + weights[e]
-            if ranks[v] < 0 and distance < distances[v]:
-                distances[v] = distance
-                place = -2 - ranks[v]
-                if ranks[v] == -1:
-                    place = size
-                    size += 1
-                move_up(heap, place, v, distances, ranks)
+            if ranks[v] < 0 and distance <= distances[v] and distance < np.inf:
+                hop = hops[u] + np.int32(1) if distance == distances[u] else np.int32(0)
+                if distance < distances[v] or hop < hops[v]:
+                    distances[v] = distance
+                    hops[v] = hop
+                    place = -2 - ranks[v]
+                    if ranks[v] == -1:
+                        place = size
+                        size += 1
+                    move_up(heap, place, v, distances, hops, ranks)
     return sign * reached
 
 
@@ -121,6 +148,7 @@ def _return(
     reached: Any,
     order: Any,
     distances: Any,
+    hops: Any,
     ranks: Any,
     paths: Any,
     dependencies: Any,
@@ -135,7 +163,7 @@ def _return(
         total = 0.0
         for e in range(indptr[u], indptr[u + 1]):
             v = indices[e]
-            if ranks[v] > i and distances[u] + weights[e] == distances[v]:
+            if ranks[v] > i and _is_predecessor(u, v, weights[e], distances, hops):
                 part = (1.0 + dependencies[v]) * (math.exp(paths[u] - paths[v]) if wide else paths[u] / paths[v])
                 if len(edges) > 0:
                     edges[e] += part
@@ -145,7 +173,7 @@ def _return(
 
 
 @inline
-def _clear(reached: Any, order: Any, distances: Any, ranks: Any) -> None:
+def _clear(reached: Any, order: Any, distances: Any, hops: Any, ranks: Any) -> None:
     """Forget the reached vertices."""
     for i in range(reached):
         distances[order[i]] = np.inf
@@ -162,6 +190,7 @@ def search_blocks(
     heap: Any,
     order: Any,
     distances: Any,
+    hops: Any,
     ranks: Any,
     paths: Any,
     dependencies: Any,
@@ -172,7 +201,7 @@ def search_blocks(
     """Search from all sources; each item is a block of them."""
     block, last_block = claim(work)
     while block < last_block:
-        found = (order[block], distances[block], ranks[block])
+        found = (order[block], distances[block], hops[block], ranks[block])
         for k in range(len(sources) * block // blocks, len(sources) * (block + 1) // blocks):
             wide = False
             reached = _search(out, back, sources[k], wide, heap[block], *found, paths[block])

@@ -52,7 +52,7 @@ def _search(out: Any, weighted: Any, cutoff: Any, count: Any, heap: Any, order: 
         u = np.int64(heap[0])
         size -= 1
         if size > 0:
-            move_down(heap, size, np.int64(heap[size]), distances, ranks)
+            move_down(heap, size, np.int64(heap[size]), distances, distances, ranks)
         order[reached] = u
         ranks[u] = reached
         reached += 1
@@ -65,7 +65,7 @@ def _search(out: Any, weighted: Any, cutoff: Any, count: Any, heap: Any, order: 
                 if ranks[v] == -1:
                     place = size
                     size += 1
-                move_up(heap, place, v, distances, ranks)
+                move_up(heap, place, v, distances, distances, ranks)
     return reached
 
 

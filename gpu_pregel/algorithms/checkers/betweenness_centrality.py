@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
@@ -84,30 +85,42 @@ def _dependencies(
     neighbors: list[dict[int, float]], source: int
 ) -> tuple[dict[int, float], dict[tuple[int, int], float]]:
     """Return the dependency of a source on each vertex that it reaches, and on each edge of a shortest path."""
-    distances: dict[int, float] = {source: 0}
-    heap, order = [(0.0, source)], []
+    # By distance and, where an edge is too short to change the rounded distance, by the number of such edges.
+    places: dict[int, tuple[float, int]] = {source: (0.0, 0)}
+    heap, order = [((0.0, 0), source)], []
     while heap:
-        distance, u = heappop(heap)
-        if distance > distances[u]:
+        place, u = heappop(heap)
+        if place > places[u]:
             continue
         order.append(u)
         for v, length in neighbors[u].items():
-            if v not in distances or distance + length < distances[v]:
-                distances[v] = distance + length
-                heappush(heap, (distances[v], v))
+            beyond = _beyond(place, length)
+            if beyond[0] < math.inf and (v not in places or beyond < places[v]):
+                places[v] = beyond
+                heappush(heap, (beyond, v))
     paths = dict.fromkeys(order, 0)
     paths[source] = 1
     for u in order:
         for v, length in neighbors[u].items():
-            if u != v and distances[u] + length == distances[v]:
+            if v in places and _is_predecessor(places[u], length, places[v]):
                 paths[v] += paths[u]
     found, parts = dict.fromkeys(order, 0.0), {}
     for u in reversed(order):
         for v, length in neighbors[u].items():
-            if u != v and distances[u] + length == distances[v]:
+            if v in places and _is_predecessor(places[u], length, places[v]):
                 parts[u, v] = paths[u] / paths[v] * (1 + found[v])
                 found[u] += parts[u, v]
     return found, parts
+
+
+def _beyond(place: tuple[float, int], length: float) -> tuple[float, int]:
+    """Return the place of a vertex at the other end of an edge."""
+    distance = place[0] + float(length)
+    return distance, place[1] + 1 if distance == place[0] else 0
+
+
+def _is_predecessor(place: tuple[float, int], length: float, other: tuple[float, int]) -> bool:
+    return place < other and place[0] + float(length) == other[0]
 
 
 def _scaled(graph: Graph, result: Any, total: float, sources: int, others: int) -> float:

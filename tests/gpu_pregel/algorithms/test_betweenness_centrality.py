@@ -165,6 +165,45 @@ def test_weighted_scores_on_other_devices(device: str) -> None:
         assert ways == pytest.approx({(0, 1): 2, (0, 2): 1, (1, 2): 3, (2, 3): 3})
 
 
+LARGEST = 2**63 - 1
+EXTREME = [
+    ([(0, 1), (1, 2)], [1.0, 1e17], [0, 1, 0]),
+    # On a cycle of equal distances each vertex has the predecessors with fewer hops.
+    ([(0, 1), (1, 2), (2, 3), (3, 4), (4, 1)], [1e20, 1.0, 1.0, 1.0, 1.0], [0, 3.5, 1, 0.5, 1]),
+    ([(0, 1), (1, 2)], [1.0, np.inf], [0, 0, 0]),
+    # Seen from 1, the way over 2 is as long as the edge, as both are rounded.
+    ([(0, 1), (1, 2), (0, 2)], np.array([LARGEST, 1, LARGEST]), [0, 0.25, 0.25]),
+    ([(0, 1), (1, 2)], np.array([LARGEST, 1]), [0, 1, 0]),
+    # A path beyond the range of float64 is no path.
+    ([(0, 1), (1, 2), (2, 3)], [1.7e308, 1e308, 1.0], [0, 0, 1, 0]),
+]
+
+
+@pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated"), on("cuda")])
+def test_weights_of_very_different_size(device: str) -> None:
+    for edges, weight, expected in EXTREME if device in ("cpu", "python") else EXTREME[1:3]:
+        graph = gp.Graph.from_edgelist(*arrays(edges), weight)
+        found = gp.betweenness_centrality(graph, normalized=False, device=device)
+        assert found.scores.tolist() == pytest.approx(expected, abs=1e-12)
+        check_betweenness_centrality(graph, found)
+        check_edge_betweenness_centrality(graph, gp.edge_betweenness_centrality(graph, device=device))
+
+
+@settings(max_examples=40)
+@given(drawn=edge_lists(9, 24), directed=st.booleans(), data=st.data())
+def test_any_weights_on_the_device_python(drawn: Any, directed: bool, data: Any) -> None:
+    n, edges = drawn
+    sizes = data.draw(
+        st.sampled_from([[10.0**k for k in range(-20, 21)], [1.0, 3.0, 1e17, 1e308, np.inf], [1, LARGEST]])
+    )
+    weight = np.array(data.draw(st.lists(st.sampled_from(sizes), min_size=len(edges), max_size=len(edges))))
+    graph = gp.Graph.from_edgelist(*arrays(edges), weight if len(edges) else None, num_vertices=n, directed=directed)
+    for function in (gp.betweenness_centrality, gp.edge_betweenness_centrality):
+        one, other = (function(graph, device=device) for device in ("cpu", "python"))
+        np.testing.assert_allclose(one.scores, other.scores, rtol=1e-9, atol=1e-15)
+    check_edge_betweenness_centrality(graph, one)
+
+
 def test_weights_must_be_positive() -> None:
     for function in (gp.betweenness_centrality, gp.edge_betweenness_centrality):
         name = function.__name__
