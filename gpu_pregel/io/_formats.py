@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
-from gpu_pregel.host.arguments import check_choice, check_flag
+from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.combine import check_combine
 from gpu_pregel.host.graphs.csr import WEIGHT_DTYPES
@@ -94,6 +94,7 @@ def read_graph(
     renumber: bool | str = "auto",
     combine: str | None = None,
     self_loops: str = "keep",
+    max_line_bytes: int = 1 << 20,
     threads: int | None = None,
     progress: bool = False,
 ) -> Graph:
@@ -149,6 +150,8 @@ def read_graph(
         Whether and how parallel edges become one, as in :meth:`Graph.from_edgelist`. "first" is in the order of the
         file; metis, gapbs and pregel files hold no order of edges with weights.
     self_loops : {"keep", "drop"}
+    max_line_bytes : int, default 2**20
+        A longer line of text is an error, except in metis files, where a line is the row of a vertex.
     threads : int, optional
         Number of threads. Default: the processors available to this process.
     progress : bool, default False
@@ -219,6 +222,7 @@ def read_graph(
         source=_end_column("source", source),
         target=_end_column("target", target),
         header=header,
+        max_line_bytes=check_integer("max_line_bytes", max_line_bytes, 1),
     )
     check_source(name)
     graph: Graph = _module(chosen).read(name, options)

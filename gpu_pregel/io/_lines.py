@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,7 +23,10 @@ Block = tuple[bytes, int]
 
 _BLOCK_BYTES = 16 << 20
 _ARROW_BYTES = 4 << 20
-_LONGEST_LINE = 1 << 30
+_LONGEST_ROW = 1 << 30
+"""Bytes of a line where each is the row of a vertex."""
+_MOST_LINES = 1 << 12
+"""Almost all lines have fewer bytes."""
 _EXACT = 2.0**53
 """float64 represents all integers up to this one."""
 _MOST_DIGITS = 1000
@@ -33,25 +36,51 @@ _INT64 = np.iinfo(np.int64)
 _UINT32_MAX = int(np.iinfo(np.uint32).max)
 
 
-def line_blocks(source: Source, block_bytes: int | None = None) -> Iterator[Block]:
-    """Yield the text of the file in blocks of complete lines."""
+def line_blocks(source: Source, block_bytes: int | None = None, *, longest: int = _LONGEST_ROW) -> Iterator[Block]:
+    """Yield the text of the file in blocks of complete lines, none of which has more than ``longest`` bytes."""
     size = block_bytes or _BLOCK_BYTES
-    rest, number = source.read(size).removeprefix(_BOM), 1
-    if b"\n" not in rest and b"\r" in rest.strip():
+    data, number = source.read(size).removeprefix(_BOM), 1
+    if b"\n" not in data and b"\r" in data.strip():
         raise FormatError(source.path, "a carriage return alone does not end a line: use line feeds", 1)
-    while rest:
-        data = source.read(size)
-        cut = rest.rfind(b"\n") + 1 if data else len(rest)
+    line: list[bytes] = []
+    length = 0
+    while data:
+        following = source.read(size)
+        cut = data.rfind(b"\n") + 1 if following else len(data)
         if cut:
-            block, rest = (rest, data) if cut == len(rest) else (rest[:cut], rest[cut:] + data)
+            block = b"".join([*line, data[:cut]])
+            line, length = [data[cut:]], len(data) - cut
+            check_lines(source.path, block, number, longest)
             yield block, number
             number += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
-        elif len(rest) > _LONGEST_LINE:
-            raise FormatError(
-                source.path, f"the line is longer than {_LONGEST_LINE:,} bytes: check that this is a text file", number
-            )
         else:
-            rest += data
+            line.append(data)
+            length += len(data)
+        if length > longest:
+            _refuse_line(source.path, number, longest)
+        data = following
+
+
+def check_lines(path: str, text: Any, number: int, longest: int) -> None:
+    """Raise ``FormatError`` if a line of ``text``, bytes or uint8, has too many bytes; ``number`` is the first line's.
+
+    Such a line contains a position that is a multiple of ``longest``; only what is around these is read.
+    """
+    for middle in range(longest, len(text), longest):
+        for width in (_MOST_LINES, longest + 1):
+            begin, end = max(0, middle - width), min(len(text), middle + width)
+            before, after = bytes(text[begin:middle]).rfind(b"\n"), bytes(text[middle:end]).find(b"\n")
+            if (before >= 0 or begin == 0) and (after >= 0 or end == len(text)):
+                break
+        start = begin + before + 1
+        if (middle + after if after >= 0 else end) - start > longest:
+            _refuse_line(path, number + bytes(text[:start]).count(b"\n"), longest)
+
+
+def _refuse_line(path: str, number: int, longest: int) -> NoReturn:
+    raise FormatError(
+        path, f"the line is longer than {longest:,} bytes: check that this is text, or pass max_line_bytes=", number
+    )
 
 
 def first_data_line(blocks: Iterator[Block], comments: bytes) -> tuple[bytes, int, Iterator[Block]]:

@@ -35,6 +35,7 @@ class ReadOptions:
     source: str | int | None = None
     target: str | int | None = None
     header: bool | str = "auto"
+    max_line_bytes: int = 1 << 20
 
     @property
     def wants_weights(self) -> bool:

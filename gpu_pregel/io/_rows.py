@@ -12,7 +12,7 @@ from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.string_table import StringTable
 from gpu_pregel.io._files import Source
 from gpu_pregel.io._head import Head
-from gpu_pregel.io._lines import Layout
+from gpu_pregel.io._lines import Layout, check_lines
 from gpu_pregel.kernels.graphs import rows_cpu
 
 Array = np.ndarray[Any, Any]
@@ -79,16 +79,18 @@ def can_parse(layout: Layout) -> bool:
     return layout.separator is not None and is_distinct and (layout.weight is None or layout.weight.kind == "f")
 
 
-def text_parts(source: Source, head: Head) -> Iterator[tuple[Array, int]]:
+def text_parts(source: Source, head: Head, longest: int) -> Iterator[tuple[Array, int]]:
     """Yield the lines of the rows in parts (uint8), each with the number of bytes read so far.
 
-    A file that is not compressed is mapped into memory; the parts end with a line feed.
+    A file that is not compressed is mapped into memory; the parts end with a line feed. Lines of more than ``longest``
+    bytes are errors.
     """
     if source.is_compressed or not head.line:
         for block, _ in head.blocks:
             yield _complete(np.frombuffer(block, np.uint8)), source.position
         return
     letters = np.memmap(source.path, np.uint8, mode="r")
+    check_lines(source.path, letters, 1, longest)
     begin = _start_of_line(letters, head.line)
     while begin < len(letters):
         end = min(begin + _PART_BYTES, len(letters))

@@ -87,7 +87,7 @@ class TableReader:
         for is_last in (as_text, True) if not as_text else (True,):
             try:
                 with Source(path) as source:
-                    again = read_head(path, self._options, line_blocks(source))
+                    again = read_head(path, self._options, line_blocks(source, longest=self._options.max_line_bytes))
                     return self._parse_by_arrow(again, as_text=is_last, quotes=True)
             except (pa.ArrowInvalid, ValueError) as error:
                 if is_last:
@@ -100,7 +100,7 @@ class TableReader:
 
         parser = RowParser(head.layout, self._threads)
         with ProgressBar("reading", shown=self._options.progress) as bar:
-            for text, done in text_parts(self._source, head):
+            for text, done in text_parts(self._source, head, self._options.max_line_bytes):
                 if not parser.parse(text):
                     return None
                 bar.update(done, self._source.size)
@@ -154,7 +154,7 @@ class TableReader:
         path = self._source.path
         if self._source.is_regular:
             with Source(path) as source:
-                head = read_head(path, self._options, line_blocks(source))
+                head = read_head(path, self._options, line_blocks(source, longest=self._options.max_line_bytes))
                 check_rows(path, head.blocks, head.layout, names=names)
         raise FormatError(path, problem)
 

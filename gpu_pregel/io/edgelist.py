@@ -56,12 +56,12 @@ def read(path: str, options: ReadOptions) -> Graph:
     if Path(path).is_file() and suffixes(path)[1] is None:
         with Source(path) as source:
             # Tables are mapped into memory, except for their head.
-            head = read_head(path, options, line_blocks(source, _HEAD_BYTES))
+            head = read_head(path, options, line_blocks(source, _HEAD_BYTES, longest=options.max_line_bytes))
             if not head.is_numeric:
                 return _make_graph(path, options, TableReader(source, options).read(head), _StatedVertices(options))
     with Source(path) as source:
         stated = _StatedVertices(options)
-        head = read_head(path, options, stated.watch(line_blocks(source)))
+        head = read_head(path, options, stated.watch(line_blocks(source, longest=options.max_line_bytes)))
         if not head.is_numeric:
             return _make_graph(path, options, TableReader(source, options).read(head), stated)
         try:
@@ -77,7 +77,7 @@ def read(path: str, options: ReadOptions) -> Graph:
     # A line is faulty, or some ids are names, and then all are.
     with Source(path) as source:
         stated = _StatedVertices(options)
-        head = read_head(path, options, stated.watch(line_blocks(source)))
+        head = read_head(path, options, stated.watch(line_blocks(source, longest=options.max_line_bytes)))
         return _make_graph(path, options, TableReader(source, options).read(head), stated)
 
 

@@ -51,7 +51,7 @@ def _read_ids(path: str, options: ReadOptions) -> Array:
     """Return the ids of the vertices in ascending order, int64."""
     layout = Layout(columns=1, reason="a vertex has 1", ids=1, first=None)
     with Source(path) as source:
-        blocks = line_blocks(source)
+        blocks = line_blocks(source, longest=options.max_line_bytes)
         (ids,) = read_lines(source, blocks, layout, threads=thread_count(options.threads), progress=options.progress)
     if len(ids) > MAX_VERTICES:
         raise FormatError(path, f"{len(ids):,} vertices exceed the limit of {MAX_VERTICES:,}")
@@ -83,7 +83,7 @@ def _read_direction(path: str) -> bool:
 
 def _read_edges(path: str, options: ReadOptions) -> tuple[Array, Array, Array | None]:
     with Source(path) as source:
-        line, number, blocks = first_data_line(line_blocks(source), b"")
+        line, number, blocks = first_data_line(line_blocks(source, longest=options.max_line_bytes), b"")
         columns = len(line.split())
         weight = None
         if columns > 2 and options.wants_weights:

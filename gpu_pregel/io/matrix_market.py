@@ -46,7 +46,7 @@ class _MatrixHeader(NamedTuple):
 def read(path: str, options: ReadOptions) -> Graph:
     """Read a Matrix Market file."""
     with Source(path) as source:
-        header, blocks = _read_header(path, line_blocks(source))
+        header, blocks = _read_header(path, line_blocks(source, longest=options.max_line_bytes))
         dtype = _FIELDS[header.field]
         if not options.wants_weights:
             weight = None

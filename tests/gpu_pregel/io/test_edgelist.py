@@ -247,11 +247,40 @@ def test_too_little_memory(write_file: WriteFile, small_blocks: None, monkeypatc
         gp.read_graph(path)
 
 
-def test_endless_line(
-    write_file: WriteFile, assert_rejected: Any, monkeypatch: pytest.MonkeyPatch, small_blocks: None
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.mtx", "a.txt.gz"])
+def test_a_long_line(name: str, write_file: WriteFile, assert_rejected: Any, small_blocks: None) -> None:
+    head = (
+        b"%%MatrixMarket matrix coordinate pattern general\n"
+        if name == "a.mtx"
+        else b"0,1\n"
+        if "csv" in name
+        else b"0 1\n"
+    )
+    text = head + b"#" * (1 << 20) + b"#\n"
+    assert_rejected(write_file(name, gzip.compress(text) if name.endswith("gz") else text), 2, "1,048,576 bytes")
+
+
+@pytest.mark.parametrize("lengths", [(10,), (11, 3), (3, 12, 3), (9, 10, 30), (2, 10, 10, 10, 9)])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_lines_are_limited_wherever_they_begin(
+    lengths: tuple[int, ...], mapped: bool, write_file: WriteFile, assert_rejected: Any, small_blocks: None
 ) -> None:
-    monkeypatch.setattr("gpu_pregel.io._lines._LONGEST_LINE", 100)
-    assert_rejected(write_file("a.txt", b"0 1\n" + bytes(500)), 2, "check that this is a text file")
+    """In blocks that are read, and in a file with names, which is mapped into memory."""
+    lines = [(f"a b {'x' * length}" if mapped else f"1 2{' ' * (length - 3)}")[:length] for length in lengths]
+    lines = [line if len(line.split()) == 2 else "#" * length for line, length in zip(lines, lengths, strict=True)]
+    path = write_file("a.txt", ("a b\n" if mapped else "") + "\n".join(lines))
+    if max(lengths) <= 10:
+        gp.read_graph(path, max_line_bytes=10)
+    else:
+        place = next(k for k, length in enumerate(lengths) if length > 10) + 1 + mapped
+        with pytest.raises(
+            FormatError, match=rf"line {place}: the line is longer than 10 bytes: .* pass max_line_bytes="
+        ):
+            gp.read_graph(path, max_line_bytes=10)
+
+
+def test_a_line_of_a_metis_file_is_a_row(write_file: WriteFile) -> None:
+    assert gp.read_graph(write_file("a.graph", "3 2\n2 3\n1\n1\n"), max_line_bytes=1).num_edges == 2
 
 
 def test_progress(write_file: WriteFile, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
