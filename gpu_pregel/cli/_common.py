@@ -99,9 +99,7 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
         choices=("sum", "min", "max", "mean", "first", "count"),
         help="make parallel edges one, with this of their weights (default: keep all edges)",
     )
-    parser.add_argument(
-        "--max-line-bytes", type=int, default=1 << 20, metavar="N", help="longest line of a text file (default 1 MiB)"
-    )
+    parser.add_argument("--max-line-bytes", type=int, metavar="N", help="longest line of a text file (default 1 MiB)")
 
 
 def add_write_options(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +124,7 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
         "weight_dtype": options.weight_dtype,
         "header": "auto" if options.header is None else options.header,
         "combine": options.combine,
-        "max_line_bytes": options.max_line_bytes,
+        **({} if options.max_line_bytes is None else {"max_line_bytes": options.max_line_bytes}),
     }
 
 
