@@ -95,6 +95,7 @@ def read_graph(
     combine: str | None = None,
     self_loops: str = "keep",
     max_line_bytes: int = 1 << 20,
+    mmap: bool = True,
     threads: int | None = None,
     progress: bool = False,
 ) -> Graph:
@@ -121,7 +122,9 @@ def read_graph(
     Parameters
     ----------
     path : path
-        The file. A .pregel file stays mapped into memory and must not be modified while the graph is in use.
+        The file. A .pregel file stays mapped into memory, unless ``mmap=False``, and must not be modified while the
+        graph is in use: a truncated one is a ``GraphError`` when an algorithm or a run begins, and ends the process
+        later.
     format : str, optional
         A name from the table. Default: selected by the suffix.
     directed : bool, optional
@@ -152,6 +155,8 @@ def read_graph(
     self_loops : {"keep", "drop"}
     max_line_bytes : int, default 2**20
         A longer line of text is an error, except in metis files, where a line is the row of a vertex.
+    mmap : bool, default True
+        Whether the graph of a .pregel file uses the mapped file instead of a copy in memory.
     threads : int, optional
         Number of threads. Default: the processors available to this process.
     progress : bool, default False
@@ -223,6 +228,7 @@ def read_graph(
         target=_end_column("target", target),
         header=header,
         max_line_bytes=check_integer("max_line_bytes", max_line_bytes, 1),
+        mmap=check_flag("mmap", mmap),
     )
     check_source(name)
     graph: Graph = _module(chosen).read(name, options)

@@ -36,6 +36,7 @@ class ReadOptions:
     target: str | int | None = None
     header: bool | str = "auto"
     max_line_bytes: int = 1 << 20
+    mmap: bool = True
 
     @property
     def wants_weights(self) -> bool:

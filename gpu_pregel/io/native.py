@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import FormatError
+from gpu_pregel.host.graphs.csr_graph import MappedFile
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import atomic_file
 from gpu_pregel.io._options import ReadOptions, graph_from_rows
@@ -29,11 +30,12 @@ _TYPES = {
 
 
 def read(path: str, options: ReadOptions) -> Graph:
-    """Read a graph whose arrays are views of the mapped file; checking them reads each page once."""
+    """Read a graph whose arrays are views of the mapped file, if ``mmap``; checking them reads each page once."""
     import pyarrow as pa
 
     try:
-        with pa.memory_map(path) as mapped, pa.ipc.open_file(mapped) as file:
+        opened = MappedFile.of(path) if options.mmap else None
+        with pa.memory_map(path) if opened else pa.OSFile(path) as content, pa.ipc.open_file(content) as file:
             schema = file.schema
             directed = _check_schema(path, schema)
             if file.num_record_batches != 1:
@@ -48,9 +50,11 @@ def read(path: str, options: ReadOptions) -> Graph:
         raise FormatError(path, f"has {batch.num_rows} rows instead of one: write the file again")
     arrays = {name: _array(path, name, batch.column(name)) for name in schema.names if name in _TYPES}
     weights = arrays.get("weights") if options.wants_weights else None
-    return graph_from_rows(
+    graph = graph_from_rows(
         path, options, arrays["indptr"], arrays["indices"], weights, directed=directed, ids=arrays.get("ids")
     )
+    graph._file = opened
+    return graph
 
 
 def _check_schema(path: str, schema: Any) -> bool:

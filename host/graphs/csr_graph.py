@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.devices import DeviceChoice, DeviceName, choose_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
@@ -26,8 +27,38 @@ Array = np.ndarray[Any, Any]
 Fact = TypeVar("Fact")
 
 
+class MappedFile(NamedTuple):
+    """A file that is mapped into memory: to read its pages once they are cut off ends the process."""
+
+    path: str
+    device: int
+    inode: int
+    size: int
+
+    @classmethod
+    def of(cls, path: str) -> MappedFile:
+        """Return the file that has a path now."""
+        status = os.stat(path)
+        return cls(os.path.abspath(path), status.st_dev, status.st_ino, status.st_size)
+
+    def check(self) -> None:
+        """Raise ``GraphError`` if the file has been truncated; one that has been replaced or deleted stays mapped."""
+        try:
+            now = MappedFile.of(self.path)
+        except OSError:
+            return
+        if now[1:3] == self[1:3] and now.size < self.size:
+            raise GraphError(
+                f"the graph is mapped from {self.path}, which another program has truncated from {self.size:,} to "
+                f"{now.size:,} bytes: read a complete file, with mmap=False if it may change meanwhile"
+            )
+
+
 class CSRGraph:
     """The arrays of a graph and the facts derived from them; the base of :class:`Graph`."""
+
+    _file: MappedFile | None = None
+    """The file that holds the arrays."""
 
     def __init__(self, csr: CSR | None = None, *, directed: bool | None = None, ids: Array | None = None) -> None:
         if not isinstance(csr, CSR) or directed is None:

@@ -202,6 +202,7 @@ class _TransposedGraph(Graph):
 
     def __init__(self, original: Graph) -> None:
         self._original = original
+        self._file = original._file
         self._is_directed = True
         self._ids = original.ids
         self._facts: dict[str, Any] = {}
@@ -273,8 +274,12 @@ def as_graph(graph: GraphLike) -> Graph:
     ------
     ArgumentTypeError
         ``graph`` is something else; the message names the constructor to use.
+    GraphError
+        The graph is mapped from a file that has been truncated.
     """
     if isinstance(graph, Graph):
+        if graph._file is not None:
+            graph._file.check()
         return graph
     # An object of these packages exists only if they have been imported.
     networkx, sparse = sys.modules.get("networkx"), sys.modules.get("scipy.sparse")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import FormatError
+from gpu_pregel.errors import FormatError, GraphError
 
 WriteFile = Callable[[str, str | bytes], Path]
 
@@ -53,6 +54,44 @@ def test_arrays_are_views_of_the_file(tmp_path: Path) -> None:
         address = array.__array_interface__["data"][0]
         assert any(begin <= address < end for begin, end in mapped)
         assert not array.flags.writeable
+
+
+def test_without_a_mapping_the_file_may_change(tmp_path: Path, equal: Any) -> None:
+    path = tmp_path / "a.pregel"
+    NUMBERS.save(path)
+    graph = gp.read_graph(path, mmap=False)
+    assert str(path) not in Path("/proc/self/maps").read_text()
+    path.write_bytes(b"")
+    assert equal(graph, NUMBERS)
+    assert gp.connected_components(graph, device="cpu").labels.tolist() == [0, 0, 0, 3, 4]
+
+
+def test_a_truncated_file_is_an_error_when_a_run_begins(tmp_path: Path) -> None:
+    path = tmp_path / "a.pregel"
+    NAMES.save(path)
+    graph = gp.read_graph(path)
+    size = path.stat().st_size
+    os.truncate(path, 100)
+    try:
+        for one in (graph, graph.transpose()):
+            with pytest.raises(
+                GraphError, match=rf"another program has truncated from {size:,} to 100 bytes: .* mmap=False"
+            ):
+                gp.bfs(one, "a")
+        with pytest.raises(GraphError, match="truncated"):
+            gp.Frontier(graph)
+    finally:
+        os.truncate(path, size)
+
+
+def test_a_replaced_or_deleted_file_stays_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "a.pregel"
+    NUMBERS.save(path)
+    graph = gp.read_graph(path)
+    gp.Graph.from_edgelist([0], [1]).save(path)
+    assert gp.connected_components(graph, device="cpu").labels.tolist() == [0, 0, 0, 3, 4]
+    path.unlink()
+    assert gp.connected_components(graph, device="cpu").labels.tolist() == [0, 0, 0, 3, 4]
 
 
 def test_options(tmp_path: Path, edges: Any) -> None:
