@@ -19,9 +19,12 @@ class Renewable(Protocol):
     ----------
     due : float
         When the next renewal begins, on the monotonic clock.
+    run : str
+        The id of the run.
     """
 
     due: float
+    run: str
 
     def begin_renewal(self, now: float) -> None:
         """Set the time of the next renewal, and begin this one without waiting for the store."""
@@ -61,6 +64,10 @@ class LeaseRenewals:
     def discard(self, lease: Renewable) -> None:
         """Begin no further renewal of a lease; may be called by the garbage collector, and does not block."""
         self._leases.discard(lease)
+
+    def has(self, run: str) -> bool:
+        """Whether a lease of the run is to be renewed."""
+        return any(lease.run == run for lease in list(self._leases))
 
     def _serve(self) -> None:
         while (seconds := self._begin_due()) is not None:

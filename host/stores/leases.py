@@ -70,12 +70,17 @@ def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: st
     try:
         return claim(None)
     except ClaimedError as error:
-        gone = error.owner if is_gone(error.owner) else None
+        gone = error.owner if is_gone(error.owner) or _is_given_up(error) else None
         if gone is None and not (error.owner == owner() and dropped):
             raise
     for lease in dropped:
         lease.join()
     return claim(gone)  # fails if another program was faster
+
+
+def _is_given_up(error: ClaimedError) -> bool:
+    """Return whether the owner is this process, which could not release its claim as the store failed."""
+    return error.owner == owner() and error.run in _unreleased and not _RENEWALS.has(error.run)
 
 
 class Lease:
@@ -87,10 +92,12 @@ class Lease:
     ----------
     due : float
         When the next renewal begins, on the monotonic clock.
+    run : str
+        The id of the run.
     """
 
     def __init__(self, store: Store, claim: Claim) -> None:
-        self.store, self.claim = store, claim
+        self.store, self.claim, self.run = store, claim, claim.run_id
         self._process = os.getpid()
         self._is_released = False
         self._busy = allocate_lock()
@@ -125,8 +132,13 @@ class Lease:
             self._busy.release()
 
     def _release(self) -> None:
-        with suppress(FencedError, StoreError):  # another program has the run, or the lease will expire
-            self.store.release(self.claim)
+        with suppress(FencedError):  # another program has the run
+            try:
+                self.store.release(self.claim)
+            except StoreError:  # as of a full disk; the lease will expire, and this process may claim the run before
+                _unreleased.add(self.claim.run_id)
+            else:
+                _unreleased.discard(self.claim.run_id)
 
     def release(self) -> None:
         """Release the claim, so that any program can continue the run."""
@@ -170,4 +182,7 @@ class Lease:
 _RENEWALS = LeaseRenewals()
 _dropped: set[Lease] = set()
 """Leases that threads are about to release."""
+_unreleased: set[str] = set()
+"""Runs whose claims this process has given up but could not release."""
 os.register_at_fork(after_in_child=_dropped.clear)  # a fork has none of these threads
+os.register_at_fork(after_in_child=_unreleased.clear)  # nor these claims

@@ -12,7 +12,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
-from gpu_pregel.errors import StoreError
+from gpu_pregel.errors import ClaimedError, StoreError
 from tests import crashes as crashing
 from tests.agents import FEW, ON_THREADS, result_bytes
 from tests.conformance.agent_programs import GROWING, GROWING_VERTICES, growing
@@ -75,6 +75,26 @@ def test_a_run_continues_when_the_store_is_available_again(
         result = gp.agents.resume(store, RUN, **GROWING, takeover=elsewhere)
         assert result_bytes(result) == grown
         assert result_bytes(gp.agents.state_at(store, RUN)) == grown
+
+
+def test_a_run_whose_claim_could_not_be_released_resumes_in_this_process(path: Path, grown: bytes) -> None:
+    with gp.SQLiteStore(path, patience=0.05) as store, closing(sqlite3.connect(path)) as other:
+        with gp.agents.start(GROWING_VERTICES, **GROWING, run_id=RUN, store=store) as agents:
+            agents.step()
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="is in use by another program"):
+                agents.step()
+        other.rollback()
+        with gp.agents.start([Vertex(1, b"")], growing, run_id="other", store=store):
+            result = gp.agents.resume(store, RUN, **GROWING)
+        assert result_bytes(result) == grown
+
+
+def test_a_run_that_this_process_executes_is_not_given_up(path: Path) -> None:
+    with gp.SQLiteStore(path) as store, gp.agents.start(GROWING_VERTICES, **GROWING, run_id=RUN, store=store) as agents:
+        agents.step()
+        with pytest.raises(ClaimedError, match="takeover=True"):
+            gp.agents.resume(store, RUN, **GROWING)
 
 
 def test_a_run_does_not_start_in_a_full_store(path: Path) -> None:
