@@ -153,7 +153,7 @@ def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], KernelCount
 
 def fewest_bytes(graph: gp.Graph, case: Case, before: dict[str, Any], row: dict[str, Any]) -> float:
     """Return the minimum of bytes of a superstep; ``before`` is the trace row of the superstep that sent."""
-    compiled = compile_program(case.program, has_weights=graph.weights is not None)
+    compiled = compile_program(case.program, weight=None if graph.weights is None else graph.weights.dtype)
     sizes = direction_costs(H100, compiled, graph)
     assert sizes is not None
     n, m, value, edge = sizes.vertices, sizes.edges, sizes.value, sizes.edge

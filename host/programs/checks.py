@@ -58,6 +58,7 @@ class ProgramChecks:
         parameters: Parameters,
         digest: str | None,
         *,
+        weight: np.dtype[Any] | None = None,
         draws: bool = False,
     ) -> None:
         self._program = program
@@ -65,7 +66,10 @@ class ProgramChecks:
         self._parameters = _named_type("Parameters", dict(parameters))
         self._value = value
         self._message = message
-        self._note = None if digest is None else f"program-{digest}"
+        # Without weights, each is 1 of this type.
+        weight = np.dtype(np.float32) if weight is None else weight
+        self._weight = numba.from_dtype(weight)
+        self._note = None if digest is None else f"program-{weight}-{digest}"
 
     def run(self, device: dict[str, Any], contributions: dict[str, Any]) -> dict[str, np.dtype[Any]]:
         """Raise ``ProgramError`` at the first error; return the dtypes of the aggregates."""
@@ -85,7 +89,7 @@ class ProgramChecks:
 
     def argument_types(self, dtypes: dict[str, np.dtype[Any]]) -> dict[str, tuple[Any, ...]]:
         """Return the types of the functions' arguments, by role; ``dtypes`` are those of the aggregates."""
-        value, message, weight = _numba_type(self._value), _numba_type(self._message), types.float32
+        value, message, weight = _numba_type(self._value), _numba_type(self._message), self._weight
         context = self._context_type(_named_type("Aggregated", dtypes))
         return {
             "init": (context,),

@@ -64,17 +64,19 @@ Guard = Callable[[Functions, dict[str, tuple[Any, ...]]], Functions]
 _compiled = BoundedCache(_MAX_COMPILED)
 
 
-def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = False) -> CompiledProgram:
+def compile_program(program: VertexProgram, *, weight: np.dtype[Any] | None, check: bool = False) -> CompiledProgram:
     """Return a program's kernels for the CPU, from memory if they were requested before.
 
-    With ``check``, the functions raise errors for division by zero, indices out of range and overflow.
+    ``weight`` is the dtype of the graph's weights, or None. With ``check``, the functions raise errors for division by
+    zero, indices out of range and overflow.
 
     Raises
     ------
     ProgramError
         A function cannot be compiled, or its result cannot be stored in the declared dtype.
     """
-    has_weights = has_weights and program.sends_per_edge
+    weight = weight if program.sends_per_edge else None
+    has_weights = weight is not None
     fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
 
     kernel, function = (checked_jit_program, checked_device) if check else (jit_program, device)
@@ -91,7 +93,8 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
             "chain": None,
         }
 
-    return _from_memory(("cpu", check, fingerprint.hexdigest()), program, fingerprint, function, make_kernels)
+    key = ("cpu", check, weight, fingerprint.hexdigest())
+    return _from_memory(key, program, weight, fingerprint, function, make_kernels)
 
 
 def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
@@ -131,7 +134,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         return guards_cuda.with_guards(functions, raising_roles(functions, kinds, digest))
 
     key = ("cuda", offset, weight, fingerprint.hexdigest())
-    return _from_memory(key, program, fingerprint, jit_cuda.device, make_kernels, guard)
+    return _from_memory(key, program, weight, fingerprint, jit_cuda.device, make_kernels, guard)
 
 
 def _is_chained(program: VertexProgram, functions: Functions) -> bool:
@@ -147,6 +150,7 @@ def _is_chained(program: VertexProgram, functions: Functions) -> bool:
 def _from_memory(
     key: Any,
     program: VertexProgram,
+    weight: np.dtype[Any] | None,
     fingerprint: Fingerprint,
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
@@ -155,7 +159,7 @@ def _from_memory(
     found: CompiledProgram | None = _compiled.get(key)
     if found is None:
         with compiling():
-            found = _compile(program, fingerprint, jit, make_kernels, guard)
+            found = _compile(program, weight, fingerprint, jit, make_kernels, guard)
         _compiled.keep(key, found)
     # Errors name the lines of this declaration, not of an equal one before it.
     return replace(found, declaration=program)
@@ -163,6 +167,7 @@ def _from_memory(
 
 def _compile(
     program: VertexProgram,
+    weight: np.dtype[Any] | None,
     fingerprint: Fingerprint,
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
@@ -172,7 +177,7 @@ def _compile(
     combine, identity = resolve_combiner(program.combine, message)
     digest = fingerprint.hexdigest() if fingerprint.is_complete else None
     draws = "random" in fingerprint.names
-    checks = ProgramChecks(program, value, message, _parameters(program), digest, draws=draws)
+    checks = ProgramChecks(program, value, message, _parameters(program), digest, weight=weight, draws=draws)
     dtypes = checks.run(*_device_functions(program, combine, device))
     one, contributions = _device_functions(program, combine, jit)
     aggregators, aggregates, folds = [], [], []

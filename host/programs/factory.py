@@ -35,9 +35,9 @@ def compile_for_device(target: Device, graph: Graph, program: VertexProgram, *, 
         )
     if isinstance(target, PythonDevice):
         return interpret_program(program)
-    if target.is_host:
-        return compile_program(program, has_weights=graph.weights is not None, check=check)
     weight = None if graph.weights is None else graph.weights.dtype
+    if target.is_host:
+        return compile_program(program, weight=weight, check=check)
     return compile_for_cuda(program, offset=graph._on(target).offset, weight=weight)
 
 

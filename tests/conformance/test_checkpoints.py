@@ -300,7 +300,7 @@ def test_a_killed_run_resumes_from_the_newest_complete_checkpoint(tmp_path: Path
 def test_frontier_bits_beyond_the_graph_are_cleared_on_restore() -> None:
     few = gp.Graph.from_edgelist([], [], num_vertices=65)
     parts = partition_graph(few.to_csr(), few.csc, 1, threads=1)
-    compiled = compile_program(LABELS, has_weights=False)
+    compiled = compile_program(LABELS, weight=None)
     state = CpuState(compiled, parts, few.out_degrees, few.out_degrees, CpuDevice(1), always=False)
     made_up = {name: array.copy() for name, array in state.snapshot().items()}
     made_up["frontier"][:] = ~np.uint64(0)

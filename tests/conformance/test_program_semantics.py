@@ -274,3 +274,22 @@ def test_graphs_with_at_most_one_vertex(device: str, mode: Any) -> None:
     assert one.to_numpy().tolist() == [0]
     loop = gp.run(gp.Graph.from_edgelist([0], [0]), first(), device=device, mode=mode)
     assert loop.to_numpy().tolist() == [0]
+
+
+@pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated"), on("cuda")])
+@pytest.mark.parametrize("message", [lambda value, weight, ctx: value + weight, lambda value, weight, ctx: weight])
+def test_messages_have_the_type_of_the_weights(device: str, message: Any) -> None:
+    exact = 2**53 + 1
+    graph = gp.Graph.from_edgelist([0], [1], np.array([exact]), directed=True)
+    heaviest = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        message=message,
+        combine="max",
+        apply=lambda value, incoming, ctx: max(value, incoming),
+    )
+    assert gp.run(graph, heaviest, device=device).to_numpy().tolist() == [0, exact]
+    if device == "cpu":
+        rounded = gp.Graph.from_edgelist([0], [1], [1.7], directed=True)
+        with pytest.raises(ProgramError, match="message returns float64, but int64 is declared"):
+            gp.run(rounded, heaviest, device=device)

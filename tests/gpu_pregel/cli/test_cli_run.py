@@ -345,7 +345,7 @@ def test_kernels_are_compiled_before_the_first_trial(
     from gpu_pregel.host.programs.compiler import compile_program
 
     def signatures() -> list[Any]:
-        compiled = compile_program(load_program(programs, "labels"), has_weights=False)
+        compiled = compile_program(load_program(programs, "labels"), weight=None)
         kernels = [compiled.init, compiled.signal, compiled.pull, compiled.push, compiled.apply]
         return [list(kernel.signatures) for kernel in kernels]
 

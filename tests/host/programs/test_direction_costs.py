@@ -65,7 +65,7 @@ def test_a_pull_reads_at_most_the_edges_of_receivers() -> None:
     assert search.pull(50_000, 0) == 1000 * 28
     assert search.pull(50_000, 1999) == 1000 * 28 + 1999 * 20
     assert search.pull(50_000, 90_000) == search.pull(50_000)
-    compiled = compile_program(SEARCH, has_weights=False)
+    compiled = compile_program(SEARCH, weight=None)
     rule = make_direction_rule(
         *(SEARCH, compiled, 100_000), vertices=1000, mode="auto", deterministic=True, costs=search
     )
@@ -81,7 +81,7 @@ def test_a_graph_without_edges_or_vertices_has_a_limit() -> None:
 
 def test_the_rule_follows_the_costs_on_a_gpu_only() -> None:
     graph = gp.uniform(8)
-    compiled = compile_program(LABELS, has_weights=False)
+    compiled = compile_program(LABELS, weight=None)
     assert direction_costs(None, compiled, graph) is None
     costs = direction_costs(H100, compiled, graph)
     assert costs is not None

@@ -46,7 +46,7 @@ def test_vertices_that_send_twice_are_no_search() -> None:
 @pytest.mark.parametrize("changes", [{"receives": None}, {"combine": "min"}])
 def test_a_search_takes_one_message_per_vertex(changes: dict[str, Any]) -> None:
     for program, vertices in ((SEARCH, 9), (replace(SEARCH, combine="min", ascending=True), 9)):
-        compiled = compile_program(program, has_weights=False)
+        compiled = compile_program(program, weight=None)
         rule = make_direction_rule(program, compiled, 99, vertices=9, mode="auto", deterministic=True)
         assert rule.search_vertices == vertices
     other = replace(SEARCH, **changes)
@@ -67,7 +67,7 @@ def test_a_program_that_cannot_push_pulls() -> None:
         (RANKS, r"floating-point messages .*\(deterministic=False"),
         (replace(RANKS, combine=gp.Combiner(lambda a, b: a + b, 0.0)), "floating-point messages"),
     ):
-        compiled = compile_program(program, has_weights=False)
+        compiled = compile_program(program, weight=None)
         rule = make_direction_rule(program, compiled, 1000, mode="auto", deterministic=True)
         assert rule.choose(Activity(0, 0)) == "pull"
         with pytest.raises(
@@ -103,7 +103,7 @@ def test_the_trace_of_operators_says_what_chose_the_direction() -> None:
 
 
 def test_costs_replace_the_rule_on_a_gpu() -> None:
-    compiled = compile_program(LABELS, has_weights=False)
+    compiled = compile_program(LABELS, weight=None)
     costs = DirectionCosts(9, 99, 4, 4, 4, 8, True, False, False, 1 << 20)
     rule = make_direction_rule(LABELS, compiled, 99, mode="auto", deterministic=True, costs=costs)
     assert rule.name == "cost"
@@ -111,5 +111,5 @@ def test_costs_replace_the_rule_on_a_gpu() -> None:
 
 def test_programs_that_can_push() -> None:
     for program, deterministic in ((LABELS, True), (RANKS, False), (replace(LABELS, value=np.float32), True)):
-        compiled = compile_program(program, has_weights=False)
+        compiled = compile_program(program, weight=None)
         assert make_direction_rule(program, compiled, 9, mode="push", deterministic=deterministic).can_push

@@ -239,7 +239,7 @@ def test_only_kernels_that_may_never_return_run_on_other_threads(role: str) -> N
         chosen["active"] = lambda old, new, ctx: looping() > 1
     elif role == "aggregator":
         chosen["aggregators"] = {"sum": gp.Aggregator("sum", lambda old, new, ctx: looping())}
-    compiled = compile_program(gp.VertexProgram(value=np.int64, **chosen), has_weights=False)
+    compiled = compile_program(gp.VertexProgram(value=np.int64, **chosen), weight=None)
     kernels = {name: getattr(compiled, name) for name in ("init", "signal", "pull", "slot", "push", "apply")}
     expected = {
         "init": {"init"},

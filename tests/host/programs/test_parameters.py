@@ -175,14 +175,14 @@ print(compilations.count, len(before), files() == before)
 
 def test_values_of_parameters_are_no_part_of_the_compiled_program() -> None:
     def compiled(**changes: Any) -> compiler.CompiledProgram:
-        return compiler.compile_program(replace(HOPS, **changes), has_weights=False)
+        return compiler.compile_program(replace(HOPS, **changes), weight=None)
 
     first = compiled()
     assert compiled(parameters={"source": np.int64, "far": -7}).apply is first.apply
     assert compiled(parameters={"source": np.int32, "far": -1}).apply is not first.apply
     assert compiled(parameters={"far": -1, "source": np.int64}).apply is not first.apply
     assert replace(NAMED, value={"a": np.float64, "authority": np.int8}).value != NAMED.value
-    named = compiler.compile_program(NAMED, has_weights=False)
+    named = compiler.compile_program(NAMED, weight=None)
     assert named.value.names == ("hub", "authority")
 
 
