@@ -95,6 +95,12 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
         "--header", action=argparse.BooleanOptionalAction, default=None, help="the first row names the columns, or not"
     )
     parser.add_argument(
+        "--comments",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="lines that start with # or %% are comments, or not",
+    )
+    parser.add_argument(
         "--combine",
         choices=("sum", "min", "max", "mean", "first", "count"),
         help="make parallel edges one, with this of their weights (default: keep all edges)",
@@ -123,6 +129,7 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
         "weight": weight[0] if weight and options.weight == "auto" else options.weight,
         "weight_dtype": options.weight_dtype,
         "header": "auto" if options.header is None else options.header,
+        "comments": "auto" if options.comments is None else options.comments,
         "combine": options.combine,
         **({} if options.max_line_bytes is None else {"max_line_bytes": options.max_line_bytes}),
     }

@@ -41,7 +41,7 @@ FORMATS = {
     "edgelist": GraphFormat(
         "edgelist",
         (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
-        options=("num_vertices", "renumber", "source", "target", "header"),
+        options=("num_vertices", "renumber", "source", "target", "header", "comments"),
     ),
     "matrix-market": GraphFormat("matrix_market", (".mtx",)),
     "metis": GraphFormat("metis", (".graph",), undirected=True),
@@ -90,6 +90,7 @@ def read_graph(
     weight: str | int | None = "auto",
     weight_dtype: Any = None,
     header: bool | str = "auto",
+    comments: bool | str = "auto",
     num_vertices: int | None = None,
     renumber: bool | str = "auto",
     combine: str | None = None,
@@ -106,7 +107,7 @@ def read_graph(
     ======================  ==================================  =====================================================
     edgelist                .txt .el .wel .edges .edgelist      lines ``source target [weight]``, separated by blanks,
                             .tsv .csv .snap                     tabs, commas or semicolons, with or without a header;
-                                                                ``#`` and ``%`` start comments
+                                                                ``#`` and ``%`` start comments (see ``comments``)
     matrix-market           .mtx                                a square sparse matrix (coordinate)
     metis                   .graph                              the neighbours of each vertex, undirected
     graphalytics            .v .e                               two files, vertices and edges, and ``.properties``
@@ -145,6 +146,9 @@ def read_graph(
     header : {"auto", True, False}
         Whether the first row of a text file names the columns. "auto" recognizes usual names, and other names above
         integer ids or above numbers in the third column. A .csv or .tsv file whose first row may be either is an error.
+    comments : {"auto", True, False}
+        Whether lines that start with ``#`` or ``%`` are comments; for edgelist. "auto": they are, but in .csv and .tsv
+        files only before the first row; a later one is an error there, as it may be a row.
     num_vertices : int, optional
         The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
     renumber : {"auto", False}
@@ -208,11 +212,14 @@ def read_graph(
         ("source", source is not None),
         ("target", target is not None),
         ("header", header != "auto"),
+        ("comments", comments != "auto"),
     ):
         if given and option not in FORMATS[chosen].options:
             raise ArgumentError(f"the format {chosen} does not support {option}=: omit it")
     if header != "auto" or not isinstance(header, str):
         check_flag("header", header)
+    if comments != "auto" or not isinstance(comments, str):
+        check_flag("comments", comments)
     options = ReadOptions(
         format=chosen,
         directed=directed,
@@ -227,6 +234,7 @@ def read_graph(
         source=_end_column("source", source),
         target=_end_column("target", target),
         header=header,
+        comments=comments,
         max_line_bytes=check_integer("max_line_bytes", max_line_bytes, 1),
         mmap=check_flag("mmap", mmap),
     )

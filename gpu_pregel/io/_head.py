@@ -17,7 +17,8 @@ from gpu_pregel.io._files import suffixes
 from gpu_pregel.io._lines import Block, Layout, first_data_line, parse_fields
 from gpu_pregel.io._options import ReadOptions
 
-COMMENTS = b"#%"
+_MARKS = b"#%"
+_REMEDY = "pass comments=True to skip such lines, or comments=False if they are rows"
 _HEAD_BYTES = 1 << 20
 
 
@@ -27,6 +28,13 @@ class Row(NamedTuple):
     fields: list[bytes]
     text: bytes
     line: int
+
+
+class Marks(NamedTuple):
+    """The bytes that start comments, and whether comments may only stand before the first row."""
+
+    comments: bytes
+    is_strict: bool
 
 
 class Head(NamedTuple):
@@ -45,9 +53,10 @@ class Head(NamedTuple):
 def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
     """Derive the layout from the suffix, the options, the header if there is one, and the first edge."""
     suffix = suffixes(path)[0]
-    line, number, blocks = first_data_line(blocks, COMMENTS)
+    marks = Marks(_MARKS if options.comments else b"", options.comments == "auto" and suffix in (".csv", ".tsv"))
+    line, number, blocks = first_data_line(blocks, marks.comments)
     separator = _separator(suffix, line)
-    rows, blocks = _first_rows(path, blocks, separator)
+    rows, blocks = _first_rows(path, blocks, separator, marks)
     shown = [_decoded(row) for row in rows]
     has_quotes = any(b'"' in row.text for row in rows)
     names = None
@@ -70,7 +79,8 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
         reason=f"the first edge (line {number}) has {width}",
         weight=weight,
         separator=separator,
-        comments=COMMENTS,
+        comments=marks.comments,
+        is_strict=marks.is_strict,
         first=None if options.num_vertices is None else 0,
         last=None if options.num_vertices is None else options.num_vertices - 1,
         last_reason=f"num_vertices is {options.num_vertices}; raise it, or omit it to number the ids that occur",
@@ -96,7 +106,9 @@ def _decoded(row: Row) -> list[str]:
     return [field.decode("utf-8", "replace") for field in row.fields]
 
 
-def _first_rows(path: str, blocks: Iterator[Block], separator: bytes | None) -> tuple[list[Row], Iterator[Block]]:
+def _first_rows(
+    path: str, blocks: Iterator[Block], separator: bytes | None, marks: Marks
+) -> tuple[list[Row], Iterator[Block]]:
     """Return up to two rows, and the blocks unchanged."""
     taken: list[Block] = []
     text = b""
@@ -108,9 +120,9 @@ def _first_rows(path: str, blocks: Iterator[Block], separator: bytes | None) -> 
         text += block[0]
         # If there is a third row, the second one is complete.
         with suppress(FormatError):
-            if len(list(islice(split_rows(path, numbered_lines(iter(taken)), separator), 3))) == 3:
+            if len(list(islice(split_rows(path, numbered_lines(iter(taken)), separator, marks), 3))) == 3:
                 break
-    return list(islice(split_rows(path, numbered_lines(iter(taken)), separator), 2)), chain(taken, blocks)
+    return list(islice(split_rows(path, numbered_lines(iter(taken)), separator, marks), 2)), chain(taken, blocks)
 
 
 def _without_lines(blocks: Iterator[Block], count: int) -> Iterator[Block]:
@@ -133,19 +145,34 @@ def numbered_lines(blocks: Iterator[Block]) -> Iterator[tuple[bytes, int]]:
             start, number = end, number + 1
 
 
-def split_rows(path: str, lines: Iterator[tuple[bytes, int]], separator: bytes | None) -> Iterator[Row]:
-    """Yield all rows but comments and blank lines; with a separator, quoted fields may span lines."""
+def split_rows(
+    path: str, lines: Iterator[tuple[bytes, int]], separator: bytes | None, marks: Marks, *, is_first: bool = True
+) -> Iterator[Row]:
+    """Yield all rows but comments and blank lines; with a separator, quoted fields may span lines.
+
+    ``is_first``: whether no row is before these lines.
+    """
+
+    def is_comment(line: bytes, number: int) -> bool:
+        if not line or line[:1] not in marks.comments:
+            return not line
+        if marks.is_strict and not is_first:
+            problem = f"the line starts with {line[:1].decode()!r}: {_REMEDY}"
+            raise FormatError(path, problem, number)
+        return True
+
     if separator is None:
         for raw, number in lines:
             line = raw.strip()
-            if line and line[:1] not in COMMENTS:
+            if not is_comment(line, number):
+                is_first = False
                 yield Row(line.split(), line, number)
         return
     pending: list[tuple[bytes, int]] = []
 
     def text_lines() -> Iterator[str]:
         for raw, number in lines:
-            if not pending and (not raw.strip() or raw.lstrip()[:1] in COMMENTS):
+            if not pending and is_comment(raw.strip(), number):
                 continue
             pending.append((raw, number))
             yield raw.decode("utf-8", "surrogateescape") + "\n"
@@ -154,6 +181,7 @@ def split_rows(path: str, lines: Iterator[tuple[bytes, int]], separator: bytes |
         for fields in csv.reader(text_lines(), delimiter=separator.decode(), strict=True):
             text, number = b"\n".join(raw for raw, _ in pending), pending[0][1]
             pending.clear()
+            is_first = False
             yield Row([field.encode("utf-8", "surrogateescape") for field in fields], text, number)
     except csv.Error as error:
         problem = f"is not CSV ({error}): check the quotes"
@@ -164,7 +192,8 @@ def split_rows(path: str, lines: Iterator[tuple[bytes, int]], separator: bytes |
 
 def check_rows(path: str, blocks: Iterator[Block], layout: Layout, *, names: bool) -> None:
     """Raise ``FormatError`` with the line and the problem of the first faulty row, if any."""
-    for row in split_rows(path, numbered_lines(blocks), layout.separator):
+    marks = Marks(layout.comments, layout.is_strict)
+    for row in split_rows(path, numbered_lines(blocks), layout.separator, marks, is_first=False):
         try:
             row.text.decode()
         except UnicodeDecodeError as error:

@@ -125,6 +125,8 @@ class Layout:
     separator: bytes | None = None
     """None stands for runs of blanks and tabs."""
     comments: bytes = b""
+    is_strict: bool = False
+    """Whether comments may only stand before the first row."""
     first: int | None = 0
     """The smallest valid id; None for no limit."""
     last: int | None = None
@@ -204,7 +206,7 @@ class LineParser:
         rows: list[list[Any]] = [[] for _ in range(layout.ids + (layout.weight is not None))]
         for offset, raw in enumerate(block.split(b"\n")):
             line = raw.strip()
-            if not line or line[:1] in layout.comments:
+            if not line or (line[:1] in layout.comments and not layout.is_strict):
                 continue
             try:
                 fields = self._layout.split(line)
@@ -219,7 +221,7 @@ class LineParser:
 def normalize(block: bytes, layout: Layout) -> bytes:
     """Remove comments and, without a separator, make runs of blanks and tabs one blank, as Arrow requires."""
     text = block.replace(b"\r\n", b"\n")
-    comments = re.escape(layout.comments)
+    comments = b"" if layout.is_strict else re.escape(layout.comments)
     if comments and any(bytes([mark]) in text for mark in layout.comments):
         text = re.sub(rb"(?m)^[ \t]*[" + comments + rb"][^\n]*\n?", b"", text)
     if layout.separator is not None:

@@ -35,6 +35,7 @@ class ReadOptions:
     source: str | int | None = None
     target: str | int | None = None
     header: bool | str = "auto"
+    comments: bool | str = "auto"
     max_line_bytes: int = 1 << 20
     mmap: bool = True
 

@@ -35,7 +35,8 @@ class RowParser:
         self._kinds[list(b'\n\r"')] = rows_cpu.END, rows_cpu.RETURN, rows_cpu.QUOTE
         self._kinds[(layout.separator or b" ")[0]] = rows_cpu.SEPARATOR
         positions = [*layout.positions, -1][:3] if layout.weight is not None else [*layout.positions[:2], -1]
-        self._positions = np.array([*positions, layout.columns])
+        marks = rows_cpu.IRREGULAR if layout.is_strict else rows_cpu.COMMENTS if layout.comments else rows_cpu.ROWS
+        self._positions = np.array([*positions, layout.columns, marks])
 
     def parse(self, text: Array) -> bool:
         """Add the rows of complete lines (uint8); return whether the kernels can handle all of them."""

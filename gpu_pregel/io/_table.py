@@ -138,7 +138,7 @@ class TableReader:
                     delimiter=(layout.separator or b" ").decode(),
                     quote_char=False if layout.separator is None else '"',
                     newlines_in_values=quotes and layout.separator is not None,
-                    invalid_row_handler=_skip_blank_rows,
+                    invalid_row_handler=_skip_blank_rows if layout.comments else _skip_blank_lines,
                 ),
                 pa.csv.ConvertOptions(column_types=used, include_columns=list(used), null_values=[]),
             )
@@ -195,6 +195,10 @@ def _joined(column: pyarrow.ChunkedArray, dtype: Any) -> Array:
     return np.concatenate([np.empty(0, dtype), *(np.from_dlpack(chunk) for chunk in column.chunks if len(chunk))])
 
 
+def _skip_blank_lines(row: Any) -> str:
+    return "error" if row.text.strip() else "skip"
+
+
 def _skip_blank_rows(row: Any) -> str:
     text = row.text.strip()
     return "skip" if not text or text[0] in "#%" else "error"
@@ -233,7 +237,7 @@ class _TableText:
             raise ValueError("a carriage return alone does not end a line: use line feeds")
         if self._layout.separator is None:
             return normalize(block, self._layout)
-        if b"#" in block or b"%" in block:
+        if self._layout.comments and (b"#" in block or b"%" in block):
             block = self._without_comments(block)
         if b'"' in block:
             if not self._quotes:
@@ -251,6 +255,8 @@ class _TableText:
             if start < begin or block[start:mark].strip():
                 continue
             in_quotes ^= block.count(b'"', begin, start) % 2 == 1
+            if self._layout.is_strict and not in_quotes:
+                raise ValueError("a line starts with a comment mark: pass comments=True or comments=False")
             kept.append(block[begin:start])
             begin = start
             if not in_quotes:

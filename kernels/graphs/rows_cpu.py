@@ -31,6 +31,7 @@ PLAIN, END, RETURN, QUOTE, SEPARATOR = 0, 1, 2, 3, 4
 SCRATCH = STATE + 7 * BATCH
 """Length of a row of ``scratch``."""
 _BEGINS, _ENDS, _KEYS, _ROWS = STATE, STATE + 2 * BATCH, STATE + 4 * BATCH, STATE + 6 * BATCH
+COMMENTS, ROWS, IRREGULAR = 0, 1, 2
 _TAB, _FEED, _BLANK, _HASH, _PERCENT, _PLUS, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 32, 35, 37, 43, 45, 46, 48, 57
 _MOST_DIGITS = 15
 """float64 represents all integers of so many digits."""
@@ -133,7 +134,7 @@ def _weight(first: Any, last: Any) -> Any:
 
 
 @inline
-def _skip_line(place: Any, kinds: Any, separator_is_tab: Any) -> Any:
+def _skip_line(place: Any, kinds: Any, separator_is_tab: Any, comments: Any) -> Any:
     """Return the place after the line if it is blank or a comment, otherwise ``place``; -1 if it is irregular."""
     start = place
     while byte_at(place) == _BLANK or byte_at(place) == _TAB:
@@ -141,7 +142,9 @@ def _skip_line(place: Any, kinds: Any, separator_is_tab: Any) -> Any:
             return np.int64(-1)
         place += 1
     letter = byte_at(place)
-    if letter == _HASH or letter == _PERCENT:
+    if (letter == _HASH or letter == _PERCENT) and comments != ROWS:
+        if comments == IRREGULAR:
+            return np.int64(-1)
         while byte_at(place) != _FEED:
             if byte_at(kinds + byte_at(place)) == RETURN and byte_at(place + 1) != _FEED:
                 return np.int64(-1)
@@ -188,8 +191,9 @@ def parse_rows(
         Number of lines before the text.
     kinds : uint8[256]
         The kind of each byte.
-    columns : int64[4]
-        The positions of source, destination and weight (or -1), and the number of columns.
+    columns : int64[5]
+        The positions of source, destination and weight (or -1), the number of columns, and what lines are that begin
+        with a comment mark: ``COMMENTS``, ``ROWS`` or ``IRREGULAR``.
     src, dst, weights : uint32[lines], uint32[lines], float64[lines]
         Lines that are blank or comments keep the code 0.
     faults : int64[1]
@@ -218,7 +222,7 @@ def parse_rows(
             size = 0
             while place < stop and size < BATCH:
                 start = place
-                place = _skip_line(start, kinds_address, separator_is_tab)
+                place = _skip_line(start, kinds_address, separator_is_tab, columns[4])
                 if place != start and place >= 0:
                     row += 1
                     continue

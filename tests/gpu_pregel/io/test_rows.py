@@ -95,6 +95,7 @@ def write(folder: Path, text: str | bytes) -> Path:
 def test_the_same_graph_as_by_arrow(case: str, tmp_path: Path) -> None:
     path = write(tmp_path, {**SIMPLE, **IRREGULAR}[case])
     options: Any = {"source": 1, "target": 3, "weight": 4} if case == "many columns" else {}
+    options["comments"] = True
     if case != "header":
         options["header"] = False
     assert parsed_by_kernels(path, **options) == (case in SIMPLE)
@@ -120,7 +121,9 @@ def test_the_same_error_as_by_arrow(case: str, tmp_path: Path) -> None:
 def test_random_text(tmp_path_factory: pytest.TempPathFactory, lines: list[str], mark: str, chunk: int) -> None:
     path = write(tmp_path_factory.mktemp("rows"), f"x{mark}y\n" + "\n".join(lines).replace(",", mark))
     with patch.object(_rows, "_CHUNK", chunk):
-        assert outcome(path, by_kernels=True, header=False) == outcome(path, by_kernels=False, header=False)
+        for comments in (True, False, "auto"):
+            options = {"header": False, "comments": comments}
+            assert outcome(path, by_kernels=True, **options) == outcome(path, by_kernels=False, **options)
 
 
 @given(st.lists(st.tuples(*[st.text("ab é,日", min_size=1, max_size=9)] * 2, st.floats(-1e15, 1e15)), min_size=1))

@@ -62,7 +62,16 @@ READABLE: list[tuple[str, str, str, dict[str, Any], list[tuple[Any, ...]]]] = [
     ("quotes in a later line", "a.csv", '1,2,x\n2,3,"y, z"\n', {"weight": None}, [(1, 2), (2, 3)]),
     ("semicolons", "a.csv", 'from;to\n"Smith, J";Doe\n', {}, [("Smith, J", "Doe")]),
     ("blanks around ids", "a.csv", "from, to\nann , bob\nbob, cid\n", {}, ANN_BOB),
-    ("comments and blank lines", "a.csv", "# c\n\nfrom,to\n# x,y\nann,bob\n \n  % z,z\nbob,cid\n", {}, ANN_BOB),
+    (
+        "comments and blank lines",
+        "a.csv",
+        "# c\n\nfrom,to\n# x,y\nann,bob\n \n  % z,z\nbob,cid\n",
+        {"comments": True},
+        ANN_BOB,
+    ),
+    ("no comments", "a.csv", "from,to\n#a,b\n%c,d\n", {"comments": False}, [("#a", "b"), ("%c", "d")]),
+    ("no comments, quotes", "a.csv", 'from,to\n#a,"b"\n%c,d\n', {"comments": False}, [("#a", "b"), ("%c", "d")]),
+    ("no comments in text", "a.txt", "#a b\n%c d\n", {"comments": False}, [("#a", "b"), ("%c", "d")]),
     ("CRLF", "a.csv", "from,to\r\nann,bob\r\nbob,cid\r\n", {}, ANN_BOB),
     (
         "tabs",
@@ -105,6 +114,17 @@ def test_numbering_is_by_first_appearance(write_file: WriteFile) -> None:
 
 REJECTED: list[tuple[str, str, str | bytes, dict[str, Any], int | None, str]] = [
     (
+        "comment or row",
+        "a.csv",
+        "from,to\na,b\n#c,d\n",
+        {},
+        3,
+        "starts with '#': pass comments=True to skip such lines, or",
+    ),
+    ("after the header", "a.csv", "from,to\n#c,d\na,b\n", {}, 2, "starts with '#': pass comments=True"),
+    ("of numbers", "a.tsv", "# c\n1\t2\n% 3\t4\n", {"header": False}, 3, "starts with '%': pass comments=True"),
+    ("after quotes", "a.csv", 'from,to\n"a\n#",b\n#c,d\n', {}, 4, "starts with '#': pass comments=True"),
+    (
         "header or edge",
         "a.csv",
         "ann,bob\nbob,cid\n",
@@ -115,7 +135,14 @@ REJECTED: list[tuple[str, str, str | bytes, dict[str, Any], int | None, str]] = 
     ("ragged", "a.csv", "from,to,x\na,b,c\n\nd,e\n", {}, 4, "2 columns ('d,e'), but the first edge (line 2) has 3"),
     ("ragged text", "a.txt", "a b\nc d e\n", {}, 2, "3 columns ('c d e'), but the first edge (line 1) has 2"),
     ("missing source", "a.csv", "by,to\na,1\n,b\n", {"header": True}, 3, "column 'by': the source is missing"),
-    ("missing target", "a.csv", 'from,to\na,b\n# c\nc," "\n', {}, 4, "column 'to': the target is missing"),
+    (
+        "missing target",
+        "a.csv",
+        'from,to\na,b\n# c\nc," "\n',
+        {"comments": True},
+        4,
+        "column 'to': the target is missing",
+    ),
     (
         "bad weight",
         "a.csv",
