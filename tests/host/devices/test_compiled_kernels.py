@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,13 +119,12 @@ def test_the_content_of_another_entry_is_not_used(folder: Path) -> None:
 
 
 def test_a_full_disk_keeps_no_part_of_an_entry(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(self: Path, content: bytes) -> None:
-        with self.open("wb") as file:
-            file.write(content[:10])
+    def replace(source: str, target: str) -> None:
+        assert list(folder.iterdir())  # a part of the entry
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", write)
+        patch.setattr(os, "replace", replace)
         assert stored(made(), "ir", (1,), lambda: 5) == 5
     assert list(folder.iterdir()) == []
 
