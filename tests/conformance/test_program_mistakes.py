@@ -161,6 +161,25 @@ def test_an_index_beyond_a_short_array_whose_element_is_only_compared(role: str,
     assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
 
 
+CONSTANT: dict[str, tuple[Callable[..., Any], str]] = {
+    "init": (lambda ctx: (TABLE[7] * 1.0, 1.0), "TABLE[7]: index 7 is"),
+    "apply": (
+        lambda value, incoming, ctx: (value.hub + (TABLE[-9] if ctx.vertex == 3 else 0), 1.0),
+        "TABLE[-9]: index -9 is",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "emulated")])
+@pytest.mark.parametrize("role", CONSTANT)
+def test_a_constant_index_beyond_an_array(role: str, way: dict[str, Any]) -> None:
+    function, problem = CONSTANT[role]
+    text = text_of(lambda: run(program(**{role: function}), way))
+    assert f"{role} fails for vertex {'a' if role == 'init' else 'd'!r} in superstep" in text
+    assert f"{problem} out of bounds for axis 0 with size 3" in text
+    assert re.search(r"test_program_mistakes\.py, line \d+", text)
+
+
 @pytest.mark.parametrize(
     ("function", "remedy"),
     [
@@ -268,6 +287,27 @@ def test_an_exception_of_a_function_has_vertex_superstep_and_line(way: dict[str,
     )
     text = text_of(lambda: run(one, {**way, "mode": mode}))
     assert re.search(r"vertex ('d'|3) .*in superstep 2|vertex 3: ", text)
+    assert "enough" in text
+    assert re.search(r"test_program_mistakes\.py, line \d+: raise ValueError", text)
+
+
+def combined(a: Any, b: Any) -> Any:
+    if a + b == 5:
+        raise ValueError("enough")
+    return a + b
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.id != "agents"])
+def test_an_exception_of_a_combiner_has_vertex_superstep_line_and_message(way: dict[str, Any]) -> None:
+    one = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: ctx.vertex + 1,
+        message=lambda value, ctx: value,
+        combine=gp.Combiner(combined, 0),
+        apply=lambda value, incoming, ctx: incoming,
+    )
+    text = text_of(lambda: run(one, way))
+    assert re.search(r"vertex ('a'|0) .*in superstep 1", text)
     assert "enough" in text
     assert re.search(r"test_program_mistakes\.py, line \d+: raise ValueError", text)
 
