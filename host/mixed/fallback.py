@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from time import perf_counter
@@ -103,15 +103,9 @@ def _aggregators(
         result[PARAMETERS] = InternalAggregator("last", initial=[one.item() for one in parameters], persistent=True)
     if identity is not None:
         result |= identity_aggregator(identity)
-    for (name, dtype, initial), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
-        fold = partial(_wrapped, fold, dtype) if dtype.kind == "u" else fold
+    for (name, _, initial), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
         result[name] = Aggregator(fold, initial=initial.item() if isinstance(initial, np.generic) else initial)
     return result
-
-
-def _wrapped(fold: Callable[[Any, Any], Any], dtype: np.dtype[Any], one: Any, other: Any) -> Any:
-    """Return what a combiner of an unsigned dtype returns, which wraps around."""
-    return int(fold(one, other)) & int(np.iinfo(dtype).max)
 
 
 def _decide(

@@ -81,7 +81,7 @@ class UserFunction:
             raise
         else:
             try:
-                return fit(result, self._fields, wraps=self.role.startswith("combine"))
+                return fit(result, self._fields, wraps=self.role == "combine")
             except MisfitError as error:
                 failure, trace = f"it returns {error}", None
         place = line_of(self._function, trace)
@@ -126,7 +126,7 @@ class MisfitError(Exception):
 def fit(result: Any, fields: Fields, *, wraps: bool = False) -> Any:
     """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``MisfitError``.
 
-    With ``wraps``, as for combiners, unsigned integers wrap around.
+    With ``wraps``, as for combined messages, unsigned integers wrap around.
     """
     if fields.data is not None:
         if not isinstance(result, fields.data):

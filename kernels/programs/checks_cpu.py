@@ -13,12 +13,12 @@ from gpu_pregel.kernels.programs.fields import Fields, Functions, generated, mak
 
 
 def with_checks(functions: Functions) -> Functions:
-    """Return functions that raise ``OverflowError`` if a result does not fit its dtype; unsigned combinations wrap."""
+    """Return functions that raise ``OverflowError`` if a result does not fit its dtype; unsigned messages wrap."""
     value, message = functions.value, functions.message
     aggregators = []
     for name, function, combine, dtype, start in functions.aggregators:
         fields = Fields((dtype,), False)
-        aggregators.append((name, _fitted(function, 3, fields), _fitted(combine, 2, fields, wraps=True), dtype, start))
+        aggregators.append((name, _fitted(function, 3, fields), _fitted(combine, 2, fields), dtype, start))
     send = _fitted(functions.send, 3 if functions.per_edge else 2, message)
     return replace(
         functions,
