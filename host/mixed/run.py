@@ -75,8 +75,9 @@ def run(
         them, so that breakpoints, ``print`` and ``pdb`` work, and always checks as ``check`` does. "agents" computes
         any program as ``fallback`` describes.
     mode : {"auto", "push", "pull"}
-        "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones, and pulls in
-        the others. On a GPU it compares the bytes that both would move. The trace's ``rule`` says which of them chose.
+        "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones (of a search,
+        of those that nobody has sent along, with the vertices), and pulls in the others. On a GPU it compares the
+        bytes that both would move. The trace's ``rule`` says which of them chose.
     partitions : int, default 1
         Number of vertex ranges that the graph is divided into.
     threads : int, optional

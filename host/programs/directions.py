@@ -39,14 +39,15 @@ class DirectionRule:
     costs: DirectionCosts | None = None
     search_vertices: int | None = None
 
-    @property
-    def name(self) -> str:
-        """What chooses the direction, as in the trace."""
+    def name(self, activity: Activity, sent: int = 0) -> str:
+        """Return what chooses the direction, as in the trace; the arguments are those of :meth:`choose`."""
         if self.mode != "auto":
             return "mode"
         if not self.can_push:
             return "only"
-        return f"1/{PULL_SHARE}" if self.costs is None else "cost"
+        if self.costs is not None:
+            return "cost"
+        return f"1/{PULL_SHARE}" if self._unexplored(activity, sent) is None else "unexplored"
 
     def choose(self, activity: Activity, sent: int = 0) -> str:
         """Return "push" if few edges are active, else "pull", unless the mode decides.
@@ -57,16 +58,18 @@ class DirectionRule:
             return self.mode
         if not self.can_push:
             return "pull"
-        edges = activity.active_edges
-        if self.search_vertices is not None and 0 < sent <= self.stored_edges - edges:
-            return "push" if self._is_pushed(edges, self.stored_edges - sent - edges, self.search_vertices) else "pull"
-        return "push" if edges <= self._most_pushed else "pull"
-
-    def _is_pushed(self, edges: int, unexplored: int, vertices: int) -> bool:
-        """Whether a search pushes, as a pull reads only the rows of vertices that it has not reached."""
+        edges, unexplored = activity.active_edges, self._unexplored(activity, sent)
+        if unexplored is None or self.search_vertices is None:
+            return "push" if edges <= self._most_pushed else "pull"
+        # A pull of a search reads only the rows of vertices that it has not reached.
         if self.costs is not None:
-            return self.costs.push(edges) < self.costs.pull(edges, unexplored)
-        return edges * PULL_SHARE < min(self.stored_edges, vertices + unexplored)
+            return "push" if self.costs.push(edges) < self.costs.pull(edges, unexplored) else "pull"
+        return "push" if edges * PULL_SHARE < min(self.stored_edges, self.search_vertices + unexplored) else "pull"
+
+    def _unexplored(self, activity: Activity, sent: int) -> int | None:
+        """Return how many edges of a search nobody has sent along after this superstep; None if it is no search."""
+        rest = self.stored_edges - sent - activity.active_edges
+        return rest if self.search_vertices is not None and sent > 0 and rest >= 0 else None
 
     @cached_property
     def _most_pushed(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpu_pregel.errors import EmulationError
+from gpu_pregel.errors import EmulationError, VertexError
 from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.cuda_state import CudaState
@@ -20,6 +20,8 @@ Result = TypeVar("Result")
 
 class EmulatedState(CudaState):
     """Repeats what the emulator refuses, such as an index beyond an array, on the device "python".
+
+    So it does if a combiner raises, as the kernels do not record which messages it combined.
 
     Parameters
     ----------
@@ -59,7 +61,9 @@ class EmulatedState(CudaState):
         aggregates, posted = tuple(array.peek() for array in self.aggregates), self.posted
         try:
             return run()
-        except EmulationError:
+        except (EmulationError, VertexError) as error:
+            if isinstance(error, VertexError) and error.role != "combine":  # it has the reason and the line
+                raise
             dtypes = {name: dtype for name, dtype, _ in self._program.aggregates}
             program = interpret_program(self._declaration, dtypes)
             twin = PythonState(program, self._graph, PythonDevice(), always=self._always)

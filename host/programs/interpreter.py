@@ -81,7 +81,7 @@ class UserFunction:
             raise
         else:
             try:
-                return fit(result, self._fields)
+                return fit(result, self._fields, wraps=self.role == "combine")
             except MisfitError as error:
                 failure, trace = f"it returns {error}", None
         place = line_of(self._function, trace)
@@ -123,21 +123,25 @@ class MisfitError(Exception):
     """What a function returns, and why it cannot be stored."""
 
 
-def fit(result: Any, fields: Fields) -> Any:
-    """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``MisfitError``."""
+def fit(result: Any, fields: Fields, *, wraps: bool = False) -> Any:
+    """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``MisfitError``.
+
+    With ``wraps``, as for combined messages, unsigned integers wrap around.
+    """
     if fields.data is not None:
         if not isinstance(result, fields.data):
             raise MisfitError(f"{result!r:.80} of type {type(result).__name__}, but {fields.data.__name__} is declared")
         return result
     if not fields.is_tuple:
-        return _fit_number(result, fields.dtypes[0])
+        return _fit_number(result, fields.dtypes[0], wraps=wraps)
     if not isinstance(result, tuple) or len(result) != len(fields.dtypes):
         found = f"a tuple of {len(result)}" if isinstance(result, tuple) else f"{result!r:.80}"
         raise MisfitError(f"{found}, but {field_names(fields)} is declared")
-    return fields.pack([_fit_number(part, dtype) for part, dtype in zip(result, fields.dtypes, strict=True)])
+    parts = zip(result, fields.dtypes, strict=True)
+    return fields.pack([_fit_number(part, dtype, wraps=wraps) for part, dtype in parts])
 
 
-def _fit_number(number: Any, dtype: np.dtype[Any]) -> bool | int | float:
+def _fit_number(number: Any, dtype: np.dtype[Any], *, wraps: bool) -> bool | int | float:
     number = number.item() if isinstance(number, np.generic) else number
     if not isinstance(number, (bool, int, float)):
         raise MisfitError(f"{number!r:.80} of type {type(number).__name__}, but {dtype} is declared")
@@ -151,6 +155,8 @@ def _fit_number(number: Any, dtype: np.dtype[Any]) -> bool | int | float:
     if dtype.kind == "b":
         return bool(number)
     limits = np.iinfo(dtype)
+    if wraps and dtype.kind == "u":
+        return int(number) & int(limits.max)
     if not limits.min <= number <= limits.max:
         raise MisfitError(f"{_shown(number)}, which does not fit {dtype} ({limits.min} to {limits.max})")
     return int(number)

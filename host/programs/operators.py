@@ -203,7 +203,7 @@ def process_edges(
         edges = run.operators.degree_sum(active, graph.csc if transpose else graph._csr)
         push, rule = edges * PULL_SHARE < graph.num_stored_edges, f"1/{PULL_SHARE}"
         if receives is None and active.count < graph.num_vertices and run.operators.pushes_to_all and not push:
-            push, rule = True, "cost"
+            push, rule = True, "only push"
     bodies = Bodies(body, receives, kinds, weight, weights is not None)
     options = {"transpose": transpose, "push": push}
     with naming_failures(

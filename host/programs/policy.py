@@ -56,7 +56,7 @@ class NumericPolicy:
         self._state, self._directions, self._compute = state, directions, compute
         self._activity, self._totals = Activity(0, 0), state.initial_totals
         self._decision = Decision(False, parameters)
-        self._direction, self._superstep, self._compiled = "init", 0, 0.0
+        self._direction, self._rule, self._superstep, self._compiled = "init", "only", 0, 0.0
         self._sent = 0
 
     def resume(self, superstep: int, activity: Activity, totals: tuple[Any, ...], decision: Decision | None) -> None:
@@ -89,6 +89,7 @@ class NumericPolicy:
         """Choose the direction; superstep 0 initialises."""
         self._superstep, self._compiled = superstep, compile_seconds()
         self._direction = self._directions.choose(self._activity, self._sent) if superstep else "init"
+        self._rule = self._directions.name(self._activity, self._sent) if superstep else "only"
         return self._direction
 
     def execute(
@@ -125,7 +126,7 @@ class NumericPolicy:
             row = {
                 "superstep": superstep,
                 "direction": direction,
-                "rule": self._directions.name if superstep else "only",
+                "rule": self._rule,
                 "active_vertices": activity.active_vertices,
                 "active_edges": activity.active_edges,
                 "messages": sent.active_edges,

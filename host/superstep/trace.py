@@ -63,7 +63,9 @@ class Trace(Sequence[dict[str, Any]]):
     """The statistics of each superstep of a run; an immutable sequence of rows.
 
     For a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull"); ``rule``, what
-    chose it ("1/20", Gemini's rule; "cost", a model of the GPU; "mode", the caller; "only" if there is no choice);
+    chose it ("1/20", Gemini's rule; "unexplored", for a search: 1/20 of the edges that nobody has sent along yet and
+    of the vertices, where these are fewer than the edges; "cost", a model of the GPU; "mode", the caller; "only push"
+    where a GPU does not pull; "only" if there is no choice);
     ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number sent, taken or not;
     ``applied``, the number of vertices that ran ``apply``; ``seconds``; ``compile_seconds``, the time to compile the
     superstep's kernels or to load them from disk, which ``seconds`` excludes; ``bytes``, the memory traffic of a model

@@ -13,7 +13,7 @@ from gpu_pregel.kernels.programs.fields import Fields, Functions, generated, mak
 
 
 def with_checks(functions: Functions) -> Functions:
-    """Return functions that raise ``OverflowError`` if a result does not fit its dtype."""
+    """Return functions that raise ``OverflowError`` if a result does not fit its dtype; unsigned messages wrap."""
     value, message = functions.value, functions.message
     aggregators = []
     for name, function, combine, dtype, start in functions.aggregators:
@@ -24,7 +24,7 @@ def with_checks(functions: Functions) -> Functions:
         functions,
         init=_fitted(functions.init, 1, value),
         send=send if functions.per_edge else _make_send_if_edges(send, functions),
-        combine=_fitted(functions.combine, 2, message),
+        combine=_fitted(functions.combine, 2, message, wraps=True),
         apply=_fitted(functions.apply, 3, value),
         aggregators=tuple(aggregators),
     )
@@ -44,11 +44,12 @@ def _make_send_if_edges(send: Any, functions: Functions) -> Any:
     return send_if_edges
 
 
-def _fitted(function: Any, arity: int, fields: Fields) -> Any:
-    """Return a function that checks the result of ``function``."""
-    names = {f"check{k}": _make_check(dtype) for k, dtype in enumerate(fields.dtypes)}
+def _fitted(function: Any, arity: int, fields: Fields, *, wraps: bool = False) -> Any:
+    """Return a function that checks the result of ``function``, but unsigned fields not if it ``wraps``."""
+    checked = {k: dtype for k, dtype in enumerate(fields.dtypes) if not (wraps and dtype.kind == "u")}
+    names = {f"check{k}": _make_check(dtype) for k, dtype in checked.items()}
     arguments = ", ".join("abc"[:arity])
-    checks = [f"    {name}({f'x[{k}]' if fields.is_tuple else 'x'})\n" for k, name in enumerate(names)]
+    checks = [f"    check{k}({f'x[{k}]' if fields.is_tuple else 'x'})\n" for k in checked]
     source = f"def fitted({arguments}):\n    x = function({arguments})\n{''.join(checks)}    return x\n"
     return generated(device, "fitted", source, function=function, **names)
 

@@ -56,6 +56,8 @@ class VertexContext(NamedTuple):
     def random(self, draw: int) -> float:
         """Return a random number from 0 to 1, without 1: draw number ``draw``, from 0 to 2^24 - 1, of this call.
 
+        Another ``draw`` is an error on the device "python"; compiled code takes its lowest 24 bits.
+
         It depends on nothing but the seed of the run, the vertex, the superstep, the function that draws and ``draw``,
         and in a ``message`` per edge on the neighbour; so it is the same on every device, with every number of
         partitions and threads, and after a resume. Two numbers of one call need two draws: ``ctx.random(0)`` and

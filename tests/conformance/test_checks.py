@@ -7,6 +7,7 @@ import pickle
 import re
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError, VertexError
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, ProgramError, VertexError
 from gpu_pregel.host.programs.run import ProgramResult
 from tests.devices import LONG, PROGRAM_NAMES, is_emulated, on, threads_of
 from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, LABELS, PAIRS, RANKS
@@ -285,6 +286,26 @@ def test_threads_that_fail_end_the_run_with_the_first_vertex(mode: Any) -> None:
     error = failure(lambda: gp.run(graph, faulty, device="cpu", check=True, mode=mode, threads=4))
     assert (error.role, error.superstep) == ("active", 1)
     assert error.vertex == reached[(reached + 1) % 1_000 == 0][0]
+
+
+@pytest.mark.parametrize("options", [{}, {"check": True}, {"device": "python"}, {"device": "agents"}], ids=str)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+def test_combined_unsigned_messages_wrap_but_results_must_fit(dtype: Any, options: dict[str, Any]) -> None:
+    way = {"device": "cpu", "max_supersteps": 2, "on_limit": "return", **options}
+    most, wide = int(np.iinfo(dtype).max), np.uint64(np.iinfo(dtype).max)
+    for combine in ("sum", gp.Combiner(lambda a, b: a + b, 0)):
+        adding = gp.VertexProgram(
+            value=dtype,
+            init=lambda ctx: wide - np.uint64(ctx.vertex),
+            message=lambda value, ctx: value,
+            combine=combine,
+            apply=lambda value, incoming, ctx: incoming,
+        )
+        assert gp.run(path(), adding, **way).to_numpy().tolist() == [most - less for less in (1, 3, 5, 7, 3)]
+    if options and dtype is not np.uint64:
+        problem = rf"init .*vertex 'b' .*does not fit {np.dtype(dtype)}"
+        with pytest.raises((VertexError, AgentsFailedError), match=problem):
+            gp.run(path(), replace(adding, init=lambda ctx: wide + np.uint64(ctx.vertex)), **way)
 
 
 def test_checked_code_is_cached_apart_from_unchecked_code() -> None:

@@ -64,10 +64,10 @@ EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if np.dtype(dtype).ite
 
 
 def cases(rows: list[tuple[Any, ...]], name: Any) -> list[Any]:
-    """Return the cases of a table; on the device "python", a sum of integers that wraps around is an error."""
+    """Return the cases of a table; on the device "python", a sum of signed integers that wraps around is an error."""
 
-    def wraps(device: str, combine: str, dtype: Any = np.uint16, *_: Any) -> bool:
-        return device == "python" and combine == "sum" and np.dtype(dtype).kind in "iu"
+    def wraps(device: str, combine: str, dtype: Any = np.int8, *_: Any) -> bool:
+        return device == "python" and combine == "sum" and np.dtype(dtype).kind == "i"
 
     def marks(device: str, combine: str, dtype: Any = np.int32, *_: Any) -> Any:
         return (LONG,) if is_slow(device) and (combine, dtype) not in COMPILED else ()

@@ -161,6 +161,25 @@ def test_an_index_beyond_a_short_array_whose_element_is_only_compared(role: str,
     assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
 
 
+CONSTANT: dict[str, tuple[Callable[..., Any], str]] = {
+    "init": (lambda ctx: (TABLE[7] * 1.0, 1.0), "TABLE[7]: index 7 is"),
+    "apply": (
+        lambda value, incoming, ctx: (value.hub + (TABLE[-9] if ctx.vertex == 3 else 0), 1.0),
+        "TABLE[-9]: index -9 is",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "emulated")])
+@pytest.mark.parametrize("role", CONSTANT)
+def test_a_constant_index_beyond_an_array(role: str, way: dict[str, Any]) -> None:
+    function, problem = CONSTANT[role]
+    text = text_of(lambda: run(program(**{role: function}), way))
+    assert f"{role} fails for vertex {'a' if role == 'init' else 'd'!r} in superstep" in text
+    assert f"{problem} out of bounds for axis 0 with size 3" in text
+    assert re.search(r"test_program_mistakes\.py, line \d+", text)
+
+
 @pytest.mark.parametrize(
     ("function", "remedy"),
     [
@@ -179,6 +198,10 @@ def test_a_function_that_gpus_lack_is_named(function: Callable[..., Any], remedy
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
+def rotated(x: Any, k: int) -> Any:
+    return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_hashes_of_unsigned_integers_are_the_same_everywhere(way: dict[str, Any]) -> None:
     def mixed(ctx: Any) -> Any:
@@ -186,6 +209,8 @@ def test_hashes_of_unsigned_integers_are_the_same_everywhere(way: dict[str, Any]
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x *= MIX
         y = np.uint32(np.uint32(ctx.vertex) * np.uint32(0x9E3779B9))
+        x = np.uint64(x * MIX * MIX + MIX) * np.uint64(ctx.vertex + 3) + rotated(x * MIX, 7) * rotated(x, 11)
+        x += -np.uint64(ctx.vertex) * (MIX if ctx.vertex > 2 else x)
         return (x - MIX) ^ np.uint64(y)
 
     hashing = gp.VertexProgram(
@@ -198,9 +223,33 @@ def test_hashes_of_unsigned_integers_are_the_same_everywhere(way: dict[str, Any]
     expected = []
     for vertex in range(5):
         x, mix = (vertex + 1) * int(MIX) % 2**64, int(MIX)
-        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 * mix - mix
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 * mix % 2**64
+        y = x * mix % 2**64
+        y, z = y << 7 | y >> 57, x << 11 | x >> 53
+        x = ((x * mix * mix + mix) * (vertex + 3) + y % 2**64 * (z % 2**64)) % 2**64
+        x = x - vertex * (mix if vertex > 2 else x) - mix
         expected.append(x % 2**64 ^ vertex * 0x9E3779B9 % 2**32)
     assert run(hashing, way).to_numpy().tolist() == expected
+
+
+def test_unsigned_arithmetic_of_a_function_without_source_wraps_and_calls_nothing_twice() -> None:
+    names: dict[str, Any] = {"np": np, "MIX": MIX, "calls": []}
+    exec(
+        "def drawn(x):\n    calls.append(x)\n    return np.uint64(x)\n"
+        "def init(ctx):\n    return drawn(ctx.vertex + 2) * MIX * drawn(2**63 + 1) + drawn(7) * drawn(2**64 - 1)\n",
+        names,
+    )
+    hashing = gp.VertexProgram(
+        value=np.uint64,
+        init=names["init"],
+        message=lambda value, ctx: value,
+        combine="max",
+        apply=lambda value, incoming, ctx: value,
+    )
+    found = run(hashing, {"device": "python"}).to_numpy().tolist()
+    expected = [(v + 2) * int(MIX) * (2**63 + 1) + 7 * (2**64 - 1) for v in range(5)]
+    assert found == [number % 2**64 for number in expected]
+    assert names["calls"] == [x for v in range(5) for x in (v + 2, 2**63 + 1, 7, 2**64 - 1)]
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "python")])
@@ -216,9 +265,12 @@ def test_signed_overflow_and_narrow_results_that_differ_stay_errors(way: dict[st
         return text_of(lambda: run(one, way))
 
     assert "overflow" in of(lambda ctx: np.int64(2**62) * np.int64(ctx.vertex))
+    assert "overflow" in of(lambda ctx: (np.int64(2**62) + np.int64(ctx.vertex)) * 2 + 1)
     if way["device"] == "python":
         narrow = of(lambda ctx: np.uint32(ctx.vertex + 1) * np.uint32(2**32 - 1) >> np.uint32(3))
         assert "a result exceeds uint32" in narrow
+        unknown = of(lambda ctx: getattr(np, "uint64")(2**63) * getattr(np, "uint64")(ctx.vertex + 2))  # noqa: B009
+        assert "assign it to a variable first" in unknown
 
 
 def stop(value: Any, incoming: Any, ctx: Any) -> Any:
@@ -235,6 +287,27 @@ def test_an_exception_of_a_function_has_vertex_superstep_and_line(way: dict[str,
     )
     text = text_of(lambda: run(one, {**way, "mode": mode}))
     assert re.search(r"vertex ('d'|3) .*in superstep 2|vertex 3: ", text)
+    assert "enough" in text
+    assert re.search(r"test_program_mistakes\.py, line \d+: raise ValueError", text)
+
+
+def combined(a: Any, b: Any) -> Any:
+    if a + b == 5:
+        raise ValueError("enough")
+    return a + b
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.id != "agents"])
+def test_an_exception_of_a_combiner_has_vertex_superstep_line_and_message(way: dict[str, Any]) -> None:
+    one = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: ctx.vertex + 1,
+        message=lambda value, ctx: value,
+        combine=gp.Combiner(combined, 0),
+        apply=lambda value, incoming, ctx: incoming,
+    )
+    text = text_of(lambda: run(one, way))
+    assert re.search(r"vertex ('a'|0) .*in superstep 1", text)
     assert "enough" in text
     assert re.search(r"test_program_mistakes\.py, line \d+: raise ValueError", text)
 

@@ -148,7 +148,8 @@ class AccessRewriter:
     def _check_local(self, access: _Access) -> None:
         """Emit a bounds check of an access to a local or constant array, if it is clear which array is meant."""
         pointer = access.pointer
-        if pointer in self._stack.sizes or access.operation not in ("load", "store") or not pointer.startswith("%"):
+        is_whole = pointer in self._stack.sizes or pointer in self._constants
+        if is_whole or access.operation not in ("load", "store"):
             return
         array, kind = self._stack.array_of(pointer), access.accessed_type
         if array is None or _is_aggregate(kind):

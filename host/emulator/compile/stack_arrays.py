@@ -79,6 +79,8 @@ class StackArrays:
         while pending:
             name = pending.pop()
             found |= {name} & (self.sizes.keys() | self._constants.keys())
+            if not name.startswith("%"):  # a constant expression, of an index that is a constant
+                found |= set(re.findall(rf"@{NAME}", name)) & self._constants.keys()
             pending += [one for one in self._sources.get(name, []) if one not in seen]
             seen.update(pending)
         return found.pop() if len(found) == 1 else None

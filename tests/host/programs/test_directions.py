@@ -13,6 +13,7 @@ from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.programs.compiler import compile_program
 from gpu_pregel.host.programs.direction_costs import DirectionCosts
 from gpu_pregel.host.programs.directions import PULL_SHARE, DirectionRule, make_direction_rule
+from gpu_pregel.host.programs.operators_cpu import CpuOperators
 from gpu_pregel.host.programs.state import Activity
 from tests.devices import EMULATED
 from tests.programs import LABELS, PAIRS, RANKS, SEARCH
@@ -35,7 +36,9 @@ def test_a_superstep_pushes_with_few_active_edges(stored: int) -> None:
     [(0, 49, "push"), (0, 50, "pull"), (900, 9, "push"), (900, 10, "pull"), (990, 5, "push"), (990, 6, "pull")],
 )
 def test_a_search_pulls_earlier_when_few_vertices_are_left(sent: int, active: int, chosen: str) -> None:
-    assert DirectionRule("auto", True, 1000, search_vertices=100).choose(Activity(1, active), sent) == chosen
+    rule = DirectionRule("auto", True, 1000, search_vertices=100)
+    assert rule.choose(Activity(1, active), sent) == chosen
+    assert rule.name(Activity(1, active), sent) == ("unexplored" if sent else "1/20")
     assert DirectionRule("auto", True, 1000).choose(Activity(1, active), sent) == ("push" if active < 50 else "pull")
 
 
@@ -91,6 +94,8 @@ def test_a_program_that_cannot_push_pulls() -> None:
 def test_the_trace_says_what_chose_the_direction(program: gp.VertexProgram, options: dict[str, Any], rule: str) -> None:
     trace = gp.run(gp.grid(5), program, **{"device": "cpu", **options}).trace
     assert [row["rule"] for row in trace][:2] == ["only", rule]
+    if program is SEARCH:
+        assert {row["rule"] for row in trace[2:-1]} == {"unexplored"}
 
 
 def test_the_trace_of_operators_says_what_chose_the_direction() -> None:
@@ -102,11 +107,18 @@ def test_the_trace_of_operators_says_what_chose_the_direction() -> None:
     assert rows == [("push", "1/20"), ("push", "mode"), ("pull", "mode"), ("vertices", "only")]
 
 
+def test_the_trace_says_where_a_gpu_does_not_pull(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CpuOperators, "pushes_to_all", True)
+    frontier = gp.Frontier(gp.grid(4, holes=0), [0, 1, 2, 3], device="cpu")
+    gp.process_edges(lambda u, v, weight: False, frontier)
+    assert [(row["direction"], row["rule"]) for row in frontier.trace()] == [("push", "only push")]
+
+
 def test_costs_replace_the_rule_on_a_gpu() -> None:
     compiled = compile_program(LABELS, weight=None)
     costs = DirectionCosts(9, 99, 4, 4, 4, 8, True, False, False, 1 << 20)
     rule = make_direction_rule(LABELS, compiled, 99, mode="auto", deterministic=True, costs=costs)
-    assert rule.name == "cost"
+    assert rule.name(Activity(1, 9), 9) == "cost"
 
 
 def test_programs_that_can_push() -> None:
