@@ -19,6 +19,12 @@ UNREACHED = np.iinfo(np.int64).max
 """The distance of vertices that cannot be reached, if distances are integers."""
 
 
+def mask_unreached(values: Array, unreached: int) -> Array:
+    """Return values of which those of vertices that were not reached are masked, so that tables have no value there."""
+    masked: Array = np.ma.MaskedArray(values, values == unreached, fill_value=unreached)
+    return masked
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PathResult(VertexResult):
     """A result with one shortest path to each vertex that the search reached.

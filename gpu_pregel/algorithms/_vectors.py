@@ -11,7 +11,7 @@ from gpu_pregel.algorithms._arguments import vertex_numbers
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.vertex_values import by_vertex_number, ids_remedy
+from gpu_pregel.host.graphs.vertex_values import by_vertex_number, check_not_ids, ids_remedy
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
     Raises
     ------
     ArgumentError
-        The length is wrong, a key is no vertex, or a number is not finite.
+        The length is wrong, a key is no vertex, a number is not finite, or an array holds the ids of all vertices.
     ArgumentTypeError
         The values are not numbers.
 
@@ -33,9 +33,9 @@ def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
     [0.0, 2.0]
     """
     n = graph.num_vertices
-    given = by_vertex_number(graph, name, given, default=0)
     vector: Array = np.zeros(n)
-    values = list(given.values()) if isinstance(given, Mapping) else given
+    aligned = by_vertex_number(graph, name, given, default=0)
+    values = list(given.values()) if isinstance(given, Mapping) else aligned
     try:
         array = to_host(values)
     except ValueError:
@@ -54,6 +54,7 @@ def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
             f"{ids_remedy(graph, given)}"
         )
     else:
+        check_not_ids(graph, name, given, array)
         vector[:] = numbers
     if not np.isfinite(vector).all():
         v = int(np.flatnonzero(~np.isfinite(vector))[0])

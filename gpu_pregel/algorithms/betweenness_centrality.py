@@ -137,8 +137,9 @@ def betweenness_centrality(
     threads: int | None = None,
     progress: bool = False,
 ) -> BetweennessScores:
-    """Compute the betweenness centrality of each vertex: the sum over pairs of the share of shortest paths through it.
+    """Compute the betweenness centrality of each vertex; the weights of edges, if any, are the lengths of paths.
 
+    It is the sum over pairs of vertices of the share of shortest paths between them that pass through the vertex.
     Weights are used if the graph has them, unless ``weighted=False``.
 
     Repeated edges count as one, the shortest of them.
@@ -234,9 +235,10 @@ def edge_betweenness_centrality(
     threads: int | None = None,
     progress: bool = False,
 ) -> EdgeBetweennessScores:
-    """Compute the betweenness centrality of each edge: the sum over pairs of the share of shortest paths along it.
+    """Compute the betweenness centrality of each edge; the weights of edges, if any, are the lengths of paths.
 
-    Weights are used if the graph has them, unless ``weighted=False``.
+    It is the sum over pairs of vertices of the share of shortest paths between them that use the edge. Weights are used
+    if the graph has them, unless ``weighted=False``.
 
     Repeated edges count as one, the shortest of them, while NetworkX divides the score between them; self-loops are
     left out.

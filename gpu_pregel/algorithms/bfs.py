@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._paths import PathResult, source_numbers
+from gpu_pregel.algorithms._paths import PathResult, mask_unreached, source_numbers
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -54,7 +54,8 @@ class Hops(PathResult):
     max_hops : int or None
         The limit of the search.
     hops : int32[n]
-        The number of edges from the nearest source, -1 for vertices that were not reached; in device memory.
+        The number of edges from the nearest source, -1 for vertices that were not reached; in device memory. In tables,
+        files and ``to_dict`` these have no value (null, None).
     parents : int32[n]
         The vertex before each one on a shortest path: the smallest one of the level before, itself for a source, -1 for
         vertices that were not reached; in device memory. int64 if the graph has 2**31 vertices or more.
@@ -73,6 +74,10 @@ class Hops(PathResult):
     @property
     def _predecessors(self) -> Array:
         return to_host(self.parents)
+
+    def _to_ids(self, values: Array) -> Array:
+        """Return numbers of edges, masked where there is no path."""
+        return mask_unreached(values, -1)
 
     def _columns(self) -> dict[str, Array]:
         return {**super()._columns(), "parent": self._predecessor_ids()}

@@ -119,7 +119,8 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Undirected, with weights of at least 0, or none.
     labels : array_like of int [n], mapping of ids to int, Series, or Communities
-        The community of each vertex; an array is by vertex number, a Series of pandas by its index of ids.
+        The community of each vertex. The integers of an array are labels by vertex number, also if they look like ids;
+        a mapping or a Series of pandas has the ids as keys or index.
     resolution : float, default 1.0
         From 0 to 1,000,000; the larger, the smaller the best communities.
 
@@ -151,7 +152,10 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
             f"labels have shape {given.shape}, not ({n},): give one label for each vertex, or a mapping from ids"
         )
     if n and given.dtype.kind not in "iub":
-        raise ArgumentTypeError(f"labels must be integers, not {given.dtype}: number the communities from 0")
+        raise ArgumentTypeError(
+            f"labels must be integers, not {given.dtype}: number the communities from 0, and pass an array by vertex "
+            "number or a mapping from ids"
+        )
     if graph.num_stored_edges == 0:
         return 0.0
     numbers = given if _is_dense(given) else np.unique(given, return_inverse=True)[1]

@@ -55,7 +55,7 @@ def eigenvector_centrality(
     threads: int | None = None,
     progress: bool = False,
 ) -> EigenvectorScores:
-    """Compute the eigenvector centrality of each vertex by power iteration.
+    """Compute the eigenvector centrality of each vertex by power iteration, with the weights of edges, if any.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 

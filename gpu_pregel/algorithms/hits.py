@@ -66,7 +66,7 @@ def hits(
     threads: int | None = None,
     progress: bool = False,
 ) -> HitsScores:
-    """Compute the hub score and the authority score of each vertex by power iteration.
+    """Compute the hub and authority scores of each vertex by power iteration, with the weights of edges, if any.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
 from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._paths import mask_unreached
 from gpu_pregel.algorithms._searches import Searches
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -27,7 +28,7 @@ class Neighborhood(VertexResult):
     Attributes
     ----------
     hops : int32[n]
-        The number of edges from the nearest source; -1 beyond ``k``.
+        The number of edges from the nearest source; -1 beyond ``k``, where tables, files and ``to_dict`` have no value.
     sources : int64[s]
         The vertex numbers of the sources.
     k : int
@@ -42,6 +43,10 @@ class Neighborhood(VertexResult):
     @property
     def _values(self) -> Array:
         return self.hops
+
+    def _to_ids(self, values: Array) -> Array:
+        """Return numbers of edges, masked beyond ``k``."""
+        return mask_unreached(values, -1)
 
     @property
     def vertices(self) -> Array:

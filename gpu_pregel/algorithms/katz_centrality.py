@@ -66,7 +66,7 @@ def katz_centrality(
     threads: int | None = None,
     progress: bool = False,
 ) -> KatzScores:
-    """Compute the Katz centrality of each vertex, the solution of ``x = alpha * A.T @ x + beta``, by iteration.
+    """Solve ``x = alpha * A.T @ x + beta``, the Katz centrality of each vertex, with the weights of edges, if any.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 

@@ -95,7 +95,7 @@ def pagerank(
     threads: int | None = None,
     progress: bool = False,
 ) -> PageRanks:
-    """Compute the PageRank of each vertex by power iteration.
+    """Compute the PageRank of each vertex by power iteration, with the weights of edges, if any.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 

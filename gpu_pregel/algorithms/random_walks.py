@@ -106,7 +106,7 @@ def random_walks(
     threads: int | None = None,
     progress: bool = False,
 ) -> Walks:
-    """Walk along random out-edges.
+    """Walk along random out-edges, chosen in proportion to their weights, if any.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 

@@ -102,7 +102,7 @@ def jaccard(
     threads: int | None = None,
     progress: bool = False,
 ) -> PairScores:
-    """Compute the Jaccard coefficient of pairs of vertices: the share of their neighbours that both have.
+    """Compute the Jaccard coefficient of pairs of vertices: shared neighbours, by the weights of edges, if any.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 
@@ -159,7 +159,7 @@ def overlap(
     threads: int | None = None,
     progress: bool = False,
 ) -> PairScores:
-    """Compute the overlap coefficient of pairs of vertices: the share of the neighbours of one that both have.
+    """Compute the overlap coefficient of pairs of vertices: shared neighbours, by the weights of edges, if any.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 
@@ -207,7 +207,7 @@ def cosine(
     threads: int | None = None,
     progress: bool = False,
 ) -> PairScores:
-    """Compute the cosine similarity of pairs of vertices: that of their rows of the adjacency matrix.
+    """Compute the cosine similarity of pairs of vertices: that of their rows of weights, or of ones.
 
     Weights are used if the graph has them, unless ``weighted=False``.
 

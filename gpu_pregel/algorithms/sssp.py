@@ -20,7 +20,7 @@ import numpy as np
 from gpu_pregel.algorithms._arguments import check_positive, check_weights_nonnegative
 from gpu_pregel.algorithms._devices import chooses_device
 from gpu_pregel.algorithms._path_relaxation import shorten_all, shorten_near
-from gpu_pregel.algorithms._paths import UNREACHED, PathResult, find_predecessors, source_numbers
+from gpu_pregel.algorithms._paths import UNREACHED, PathResult, find_predecessors, mask_unreached, source_numbers
 from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -100,10 +100,7 @@ class Distances(PathResult):
 
     def _to_ids(self, values: Array) -> Array:
         """Return distances, of which integers are masked where there is no path."""
-        if values.dtype.kind == "f":
-            return values
-        masked: Array = np.ma.MaskedArray(values, values == UNREACHED, fill_value=UNREACHED)
-        return masked
+        return values if values.dtype.kind == "f" else mask_unreached(values, UNREACHED)
 
     def _columns(self) -> dict[str, Array]:
         return {**super()._columns(), "predecessor": self._predecessor_ids()}

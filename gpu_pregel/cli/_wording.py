@@ -25,8 +25,9 @@ _CALLS = {
 _LETTERS = {"edge_factor": "-k"}
 _ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\([^()]*\)|\w+)?")
 """An argument of a Python call."""
-_COLUMNS = re.compile(r"gp\.read_graph\('.*?', source=(.+?), target=(.+?)(?:, weight=(.+?))?\)")
-"""The call that names columns."""
+_CALL = re.compile(r"gp\.read_graph\('.*?', ((?:header|source|target|weight)=.+?)\)")
+"""The call that names columns, or says whether there is a header."""
+_ENDS = re.compile(r"source=(.+?), target=(.+?)(?=, weight=|$)")
 _NAME = re.compile(r"^[a-z]+(?:_[a-z]+)*(?= (?:must|is|applies) )|\b[a-z]+(?:_[a-z]+)+\b")
 """The name of an argument: first in a message, or with an underscore."""
 
@@ -68,10 +69,12 @@ def in_options(text: str, options: argparse.Namespace) -> str:
         return _NAME.sub(lambda match: option(match[0]) or match[0], _ARGUMENT.sub(rewrite_argument, part))
 
     if "--columns" in known:
-        text = _COLUMNS.sub(
-            lambda call: "--columns " + ",".join(one.strip("'\"") for one in call.groups() if one), text
-        )
+        text = _CALL.sub(lambda call: _ENDS.sub(_columns, call[1]).replace(", ", " "), text)
     # Names of files are not rewritten.
     separator = "|".join(map(re.escape, sorted(given, key=len, reverse=True)))
     parts = re.split(f"({separator})", text) if separator else [text]
     return "".join(part if number % 2 else rewrite(part) for number, part in enumerate(parts))
+
+
+def _columns(ends: re.Match[str]) -> str:
+    return "--columns " + ",".join(one.strip("'\"") for one in ends.groups())

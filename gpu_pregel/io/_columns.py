@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.host.graphs.edge_columns import Columns, NamedColumns, find_columns, has_end_names
+from gpu_pregel.host.graphs.edge_columns import Columns, NamedColumns, find_columns, has_usual_names, suggested_ends
 from gpu_pregel.io._options import ReadOptions
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf", re.IGNORECASE)
@@ -39,7 +39,8 @@ def choose_columns(
     """
     choice = NamedColumns(options.source, options.target, options.weight)
     place = path if line is None else f"{path}, line {line}"
-    return find_columns(names, width, choice, f"gp.read_graph({path!r}, ", place=place, numbered=True)
+    call = f"gp.read_graph({path!r}, " + ("header=False, " if options.header is False else "")
+    return find_columns(names, width, choice, call, place=place, numbered=True)
 
 
 def has_header(path: str, options: ReadOptions, rows: Sequence[Sequence[str]], line: int, *, table: bool) -> bool:
@@ -62,7 +63,7 @@ def has_header(path: str, options: ReadOptions, rows: Sequence[Sequence[str]], l
     first = list(rows[0][:3])
     if any(map(is_number, first)):
         return False
-    if has_end_names(rows[0]):
+    if has_usual_names(rows[0]):
         return True
     below = rows[1][:3] if len(rows) > 1 else []
     if len(below) > 1 and (all(map(is_integer, below[:2])) or (len(below) > 2 and is_number(below[2]))):
@@ -70,6 +71,28 @@ def has_header(path: str, options: ReadOptions, rows: Sequence[Sequence[str]], l
     if table and len(rows[0]) > 1:
         if any(mark in field for mark in "\0\ufffd" for field in first):
             raise FormatError(path, "is not text in UTF-8: convert the file, or pass format=", line)
-        shown = ", ".join(map(repr, first))
-        raise FormatError(path, f"{shown} may be names of columns or ids: pass header=True or header=False", line)
+        raise FormatError(path, _both_calls(path, options, rows[0]), line)
     return False
+
+
+def _both_calls(path: str, options: ReadOptions, row: Sequence[str]) -> str:
+    """Return that a row may be a header or an edge, and the call for each."""
+    choice = NamedColumns(options.source, options.target, options.weight)
+    chosen = {name: value for name, value in choice._asdict().items() if name == "weight" or value is not None}
+    if choice.weight == "auto":
+        del chosen["weight"]
+    ends = suggested_ends(None, len(row), choice) or {}
+    # In three columns, the third one would hold weights, but it is not a number here.
+    without = {"weight": None} if len(row) == 3 and choice.source is None else {}
+    as_edge = _call(path, header=False, **{**chosen, **without}, **ends)
+    shown = ", ".join(map(repr, row[:3])) + (", ..." if len(row) > 3 else "")
+    named = suggested_ends([name.strip() for name in row], len(row), choice)
+    if named is None:
+        return f"{shown} may be ids: use {as_edge} if so; as names of columns, they lack a source or a target"
+    as_names = _call(path, **({} if named else {"header": True}), **chosen, **named)
+    return f"{shown} may be names of columns or ids: use {as_names} for names, or {as_edge} for ids"
+
+
+def _call(path: str, **arguments: object) -> str:
+    shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return f"gp.read_graph({path!r}, {shown})"

@@ -50,8 +50,8 @@ class GraphConversions(GraphConstructors):
         ids : array_like[n], optional
             The id of each vertex. Default: the number of its row.
         combine : {None, "sum", "min", "max", "mean", "first", "count"}
-            Whether and how repeated entries become one edge, as in :meth:`from_csr`; before the matrix is examined for
-            symmetry.
+            Whether and how repeated entries become one edge, as in :meth:`from_csr`, "first" only without weights;
+            before the matrix is examined for symmetry.
 
         Raises
         ------

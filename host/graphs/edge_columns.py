@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import ArgumentError
@@ -75,9 +76,24 @@ def find_columns(
     return columns
 
 
-def has_end_names(names: Sequence[Any]) -> bool:
-    """Return whether columns have names of sources and targets."""
-    return bool(_end_pairs(names))
+def suggested_ends(names: Sequence[Any] | None, count: int, choice: NamedColumns) -> dict[str, Any] | None:
+    """Return the ends to suggest where they are not certain; nothing where they are, and None if there can be none."""
+    table = _Table(names, count, "", "", numbered=True)
+    if choice.source is not None:
+        return {}
+    try:
+        table.certain_ends(choice.weight)
+    except ArgumentError:
+        pair = table.suggestion()
+        return None if pair is None else {"source": pair[0], "target": pair[1]}
+    return {}
+
+
+def has_usual_names(names: Sequence[Any]) -> bool:
+    """Return whether columns have usual names of a source and a target, or of one of these and of weights."""
+    found = set(_lower(names))
+    sources, targets = (found.intersection(ends) for ends in zip(*END_NAMES, strict=True))
+    return bool(sources and targets) or bool((sources or targets) and found.intersection(WEIGHT_NAMES))
 
 
 class _Table:
@@ -108,7 +124,7 @@ class _Table:
                 return 0, 1
             raise ArgumentError(
                 f"{self.place}{self._count} columns without a header: say which are meant by position, as in "
-                f"{self._call}source=0, target=1, weight=2)"
+                f"{self._call}source=0, target=1), and weight= if one holds weights"
             )
         pairs = _end_pairs(self._names)
         if len(pairs) == 1:
@@ -121,11 +137,17 @@ class _Table:
                 )
             self.position(self._names[0])
             return 0, 1
+        suggestion = self.suggestion()
+        if suggestion is None:
+            raise ArgumentError(
+                f"{self.place}edges need two columns of ids, beside weights and with different names; available "
+                f"{self._available()}: add the missing one, or name both by source= and target="
+            )
         found = "several pairs of columns have" if pairs else "no columns have"
         raise ArgumentError(
             f"{self.place}{found} the names source and target, src and dst, or from and to; available "
-            f"{self._available()}: say which are meant, as in {self._call}{self._suggestion()}), and weight= if one "
-            "holds weights"
+            f"{self._available()}: say which are meant, as in {self._call}source={suggestion[0]!r}, "
+            f"target={suggestion[1]!r}), and weight= if one holds weights"
         )
 
     def certain_weight(self, ends: tuple[int, int]) -> int | None:
@@ -146,18 +168,22 @@ class _Table:
             return f"positions: 0 to {self._count - 1}"
         return f"columns: {', '.join(map(repr, self._names)) or 'none'}"
 
-    def _suggestion(self) -> str:
-        """Return arguments that name the columns with ``from`` and ``to`` or such words in them, else the first two."""
-        names = [name for name in self._names or [] if str(name)]
-        if len(names) < 2:
-            return "source=..., target=..."
+    def suggestion(self) -> tuple[Any, Any] | None:
+        """Return the columns with ``from`` and ``to`` or such words in their names, else the first two without weights.
+
+        None if fewer than two are left.
+        """
+        if self._names is None:
+            return (0, 1) if self._count > 1 else None
+        weights = [self._names[position] for position in _weights(self._names)]
+        names = [name for name in self._names if str(name) and self._names.count(name) == 1 and name not in weights]
         words = [re.findall("[a-z]+", re.sub("([a-z])([A-Z])", r"\1 \2", str(name)).lower()) for name in names]
-        for source, target in END_NAMES:
+        for source, target in (*END_NAMES, *product(*zip(*END_NAMES, strict=True))):
             one = [name for name, parts in zip(names, words, strict=True) if source in parts]
-            other = [name for name, parts in zip(names, words, strict=True) if target in parts]
+            other = [name for name, parts in zip(names, words, strict=True) if target in parts and name not in one]
             if one and other:
-                return f"source={one[0]!r}, target={other[0]!r}"
-        return f"source={names[0]!r}, target={names[1]!r}"
+                return one[0], other[0]
+        return (names[0], names[1]) if len(names) > 1 else None
 
 
 def _end_pairs(names: Sequence[Any]) -> list[tuple[int, int]]:

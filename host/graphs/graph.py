@@ -142,9 +142,10 @@ class Graph(GraphQueries):
 
         Parameters
         ----------
-        combine : {None, "sum", "min", "max", "mean", "count"}
-            The weight of the edge that replaces parallel ones, as in :meth:`from_edgelist`. A graph without weights
-            needs none; with "count", its edges get the numbers of parallel edges as weights.
+        combine : {None, "sum", "min", "max", "mean", "first", "count"}
+            The weight of the edge that replaces parallel ones, as in :meth:`from_edgelist`. "first" is only for graphs
+            without weights, which need no ``combine``; with "count", their edges get the numbers of parallel edges as
+            weights.
 
         Raises
         ------

@@ -40,8 +40,8 @@ def by_vertex_number(graph: Graph, name: str, given: Any, *, default: Any = None
     try:
         numbers = graph.vertices(ids)
     except UnknownVertexError as error:
-        remedy = "its index must hold ids; pass to_numpy() if the values are by vertex number"
-        raise ArgumentError(f"{name}: {error}: {remedy}") from None
+        problem = "must have ids as its index" if _is_series(given) else "is the result of another graph"
+        raise ArgumentError(f"{name} {problem}, but {error}; pass to_numpy() for values by vertex number") from None
     counts = np.bincount(numbers, minlength=graph.num_vertices)
     if (counts > 1).any():
         raise ArgumentError(f"{name} has the vertex {_id(graph, int((counts > 1).argmax()))!r} more than once")
@@ -64,8 +64,25 @@ def ids_remedy(graph: Graph, given: Any) -> str:
         graph.vertices(ids)
     except (UnknownVertexError, TypeError, ValueError):
         return ""
-    shown = ", ".join(f"{one!r}: 1" for one in islice(ids, 3)) + (", ..." if len(ids) > 3 else "")
-    return f"; these are ids: pass {{{shown}}}"
+    return f"; these are ids: pass {_as_mapping(ids)}"
+
+
+def check_not_ids(graph: Graph, name: str, given: Any, values: Array) -> None:
+    """Raise ``ArgumentError`` if a list or an array holds exactly the ids, unless these are the vertex numbers."""
+    ids = graph.ids
+    if ids is None or len(ids) < 2 or ids.dtype.kind not in "iu" or values.dtype.kind not in "iu":
+        return
+    if _is_series(given) or hasattr(given, "_vertex_ids"):
+        return
+    if values.shape == ids.shape and np.array_equal(np.sort(values), np.sort(ids)):
+        raise ArgumentError(
+            f"{name} has the ids of the vertices, not a number for each: pass {_as_mapping(values.tolist())}, or "
+            "floats if they are numbers by vertex number"
+        )
+
+
+def _as_mapping(ids: list[Any]) -> str:
+    return "{" + ", ".join(f"{one!r}: 1" for one in islice(ids, 3)) + (", ..." if len(ids) > 3 else "") + "}"
 
 
 def _is_series(given: Any) -> bool:

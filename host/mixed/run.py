@@ -62,8 +62,8 @@ def run(
         program is compiled once.
     initial : array_like [n], or tuple or mapping of them, optional
         Start from these values, by vertex number, instead of those of ``init``, which is not called: one array for
-        each field of the value, as in the ``values`` of a result. They are copied. A Series of pandas is aligned by
-        its index, which holds ids.
+        each field of the value, as in the ``values`` of a result. They are copied. Integers of an array are values,
+        also if they are the ids, as of labels. A Series of pandas is aligned by its index, which holds ids.
     frontier : array_like of int, array_like of bool [n] or Frontier, optional
         The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
         ``graph.vertices(ids)`` translates ids.

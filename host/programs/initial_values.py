@@ -79,7 +79,10 @@ def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
             "by vertex number, or a Series with the ids as its index"
         )
     if array.dtype.kind not in {"b": "b", "f": "biuf"}.get(dtype.kind, "biu"):
-        raise ArgumentTypeError(f"{label} has dtype {array.dtype}, but {dtype} is declared: convert it with astype")
+        remedy = "convert it with astype"
+        if array.dtype.kind not in "biufc":
+            remedy = "pass one number each, by vertex number, or a Series with the ids as its index"
+        raise ArgumentTypeError(f"{label} has dtype {array.dtype}, but {dtype} is declared: {remedy}")
     if dtype.kind in "iu" and n:
         limits = np.iinfo(dtype)
         wrong = np.flatnonzero((array < limits.min) | (array > limits.max)) if array.dtype != dtype else array[:0]

@@ -51,7 +51,7 @@ def test_hops_are_those_of_networkx(drawn: tuple[int, list[tuple[int, int]]], di
     graph = gp.Graph.from_edgelist(*arrays(edges), num_vertices=n, directed=directed)
     found = gp.bfs(graph, source, device="cpu")
     expected = networkx.single_source_shortest_path_length(graph.to_networkx(), source)
-    assert found.to_dict() == {v: expected.get(v, -1) for v in range(n)}
+    assert found.to_dict() == {v: expected.get(v) for v in range(n)}
     check_bfs(graph, found)
 
 
@@ -85,7 +85,7 @@ def test_pushes_and_pulls_find_the_same_parents(
         assert "push" in phases or (alpha > 0 and serial_edges > 0)
         check_bfs(graph, result)
         found.append(result)
-    assert found[0].to_dict() == {v: expected.get(v, -1) for v in range(graph.num_vertices)}
+    assert found[0].to_dict() == {v: expected.get(v) for v in range(graph.num_vertices)}
     assert found[0].hops.max() > 200
     assert all(np.array_equal(result.parents, found[0].parents) for result in found)
 
@@ -135,7 +135,10 @@ def test_ids_paths_and_tables() -> None:
     assert found.path("dan") == ["bob", "cid", "dan"]
     assert found.path("bob") == ["bob"]
     assert found.sources.tolist() == [1]
-    assert found.to_pandas().to_dict("list")["hops"] == [1, 0, 1, 2, -1, -1]
+    assert found.hops.tolist() == [1, 0, 1, 2, -1, -1]
+    assert found.to_arrow()["hops"].to_pylist() == list(found.to_dict().values()) == [1, 0, 1, 2, None, None]
+    column = found.to_pandas()["hops"]
+    assert (str(column.dtype), column.isna().tolist()) == ("Int32", [False] * 4 + [True] * 2)
     assert found._columns()["parent"].tolist() == ["bob", "bob", "bob", "cid", None, None]
     assert found.to_arrow().column("parent").to_pylist() == ["bob", "bob", "bob", "cid", None, None]
     assert found.summary() == {"reached": 4, "max_hops": 2}
@@ -171,7 +174,7 @@ def test_ldbc_graphalytics_expected_hops(data: Path, direction: str) -> None:
     pairs = (line.split() for line in (folder / f"{direction}-output").read_text().splitlines())
     expected = {int(v): int(hops) for v, hops in pairs}
     unreached = 2**63 - 1
-    assert gp.bfs(graph, 1, device="cpu").to_dict() == {v: -1 if h == unreached else h for v, h in expected.items()}
+    assert gp.bfs(graph, 1, device="cpu").to_dict() == {v: None if h == unreached else h for v, h in expected.items()}
 
 
 @pytest.mark.parametrize(

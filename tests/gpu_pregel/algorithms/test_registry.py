@@ -58,6 +58,17 @@ def test_docstrings_name_the_errors_of_every_algorithm(algorithm: Algorithm) -> 
 
 
 @EVERY_ALGORITHM
+def test_weights_are_used_by_default_and_the_first_line_says_so(algorithm: Algorithm) -> None:
+    function = algorithm.load()
+    weighted = signature(function).parameters.get("weighted")
+    first = (function.__doc__ or "").splitlines()[0]
+    assert first.endswith(".")
+    if weighted is not None:
+        assert weighted.default is True
+        assert "weights" in first
+
+
+@EVERY_ALGORITHM
 def test_results_have_a_repr_of_their_own(algorithm: Algorithm) -> None:
     assert getattr(gp, algorithm.result).__repr__ is not object.__repr__
 

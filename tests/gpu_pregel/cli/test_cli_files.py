@@ -45,7 +45,7 @@ def test_convert_chooses_columns(options: list[str], weights: list[float] | None
         (["a.xyz", "b.el"], 1, "unknown suffix '.xyz': pass --format, or use one of"),
         (["a.csv", "b.xyz"], 2, "unknown suffix '.xyz': pass --to, or use one of"),
         (["a.csv", "b.mtx"], 1, "save as .pregel, .parquet or .csv, or pass --lossy to write vertex numbers instead"),
-        (["b.csv", "b.el"], 1, "may be names of columns or ids: pass --header or --no-header"),
+        (["b.csv", "b.el"], 1, "may be names of columns or ids: use --header for names, or --no-header for ids"),
         (["c.csv", "b.el"], 1, "the weight 'x' is not a number: pass --no-weights to ignore it"),
         (
             ["a.csv", "b.el", "--num-vertices", "3"],

@@ -130,7 +130,7 @@ REJECTED: list[tuple[str, str, str | bytes, dict[str, Any], int | None, str]] = 
         "ann,bob\nbob,cid\n",
         {},
         1,
-        "'ann', 'bob' may be names of columns or ids: pass",
+        "'ann', 'bob' may be names of columns or ids: use",
     ),
     ("ragged", "a.csv", "from,to,x\na,b,c\n\nd,e\n", {}, 4, "2 columns ('d,e'), but the first edge (line 2) has 3"),
     ("ragged text", "a.txt", "a b\nc d e\n", {}, 2, "3 columns ('c d e'), but the first edge (line 1) has 2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.cli import main
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError, GraphError
 from tests.graphs import edge_lists
 from tests.packages import needs
 
@@ -40,7 +41,7 @@ def build(kind: str, columns: dict[Any, Any], folder: Path, **options: Any) -> g
         return gp.read_graph(path, **options)
     rows = zip(*columns.values(), strict=True)
     path.write_text("".join(",".join(map(str, row)) + "\n" for row in (columns, *rows)))
-    return gp.read_graph(path, header=True, **options)
+    return gp.read_graph(path, **{"header": True, **options})
 
 
 KINDS = pytest.mark.parametrize("kind", ["pandas", "arrow"])
@@ -105,7 +106,7 @@ COLUMNS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, int, float |
     ),
     ("row numbers before named columns", {"": [3], "source": [0], "target": [1]}, {}, (0, 1, None)),
     ("one end", {"source": [0], "to": [1], "x": [5]}, {}, f"{UNNAMED}'source', 'to', 'x': say which are meant"),
-    ("a weight and one end", {"a": [0], "weight": [1]}, {}, f"{UNNAMED}'a', 'weight': say which are meant"),
+    ("a weight and one end", {"source": [0], "weight": [1]}, {}, "edges need two columns of ids, beside weights"),
     (
         "two pairs",
         {"source": [0], "target": [1], "from": [0], "to": [1]},
@@ -157,6 +158,80 @@ def test_columns_of_every_kind_of_table(
     assert (None if weights is None else weights.tolist()) == (None if outcome[2] is None else [outcome[2]])
 
 
+IDS: list[tuple[str, dict[str, list[Any]], bool]] = [  # and whether the first row of text may hold ids as well
+    ("any two", {"x": ["ann"], "y": ["bob"]}, True),
+    ("any two above integers", {"x": [3], "y": [4]}, False),
+    ("a pair", {"from": ["ann"], "to": ["bob"]}, False),
+    ("a pair and a weight", {"weights": [0.5], "Source": ["ann"], "Target": ["bob"]}, False),
+    ("a mixed pair", {"source": ["ann"], "dst": ["bob"]}, False),
+    ("a mixed pair of three", {"x": ["cid"], "source": ["ann"], "dst": ["bob"]}, False),
+    ("accounts", {"tx_id": ["t1"], "from_account": ["ann"], "to_account": ["bob"]}, True),
+    ("accounts and an amount", {"from_account": ["ann"], "to_account": ["bob"], "amount": [5]}, False),
+    ("four columns", {"a": ["ann"], "b": ["bob"], "c": ["cid"], "d": ["dan"]}, True),
+    ("a source and a weight", {"source": ["ann"], "weight": [0.5]}, False),
+    ("a weight and a target", {"weight": [0.5], "dst": ["ann"]}, False),
+    ("an id and a value", {"id": ["ann"], "value": [0.5]}, True),
+    ("no columns beside weights", {"weight": [0.5], "value": [2]}, True),
+]
+EACH_TABLE = pytest.mark.parametrize(("columns", "is_ambiguous"), [row[1:] for row in IDS], ids=[row[0] for row in IDS])
+CALL = re.compile(r"gp\.(?:read_graph|Graph\.\w+)\((?:.*?), ([^()]+)\)")
+
+
+def outcome_of(kind: str, columns: dict[str, Any], folder: Path, **options: Any) -> Any:
+    """Return the edges of a table, by id, or the error about its columns without place and call."""
+    try:
+        graph = build(kind, columns, folder, **{"header": "auto", **options} if kind == "csv" else options)
+    except ArgumentError as error:
+        return CALL.sub(r"CALL(\1)", str(error).partition(": ")[2] if "edges." in str(error) else str(error))
+    return [sorted(map(str, row.values())) for row in graph.to_arrow().to_pylist()]
+
+
+@EACH_TABLE
+def test_a_table_has_one_outcome_whatever_holds_it(columns: dict[str, Any], is_ambiguous: bool, tmp_path: Path) -> None:
+    expected = outcome_of("parquet", columns, tmp_path)
+    assert outcome_of("pandas", columns, tmp_path) == outcome_of("arrow", columns, tmp_path) == expected
+    if is_ambiguous:
+        with pytest.raises(FormatError, match=r"may be (names of columns or )?ids: use gp\.read_graph"):
+            outcome_of("csv", columns, tmp_path)
+        assert outcome_of("csv", columns, tmp_path, header=True) == expected
+    else:
+        assert outcome_of("csv", columns, tmp_path) == expected
+
+
+@SOURCES
+@EACH_TABLE
+def test_the_calls_of_errors_work_at_once(
+    source: str, columns: dict[str, Any], is_ambiguous: bool, tmp_path: Path
+) -> None:
+    try:
+        build(source, columns, tmp_path, **{"header": "auto"} if source == "csv" else {})
+    except (ArgumentError, FormatError) as error:
+        calls = re.findall(r"gp\.(?:read_graph|Graph\.\w+)\([^()]+\)", str(error))
+    else:
+        assert not is_ambiguous or source != "csv"
+        return
+    weights = {"weight", "value"}
+    assert bool(calls) == (len(set(columns) - weights) > 1 or (source == "csv" and is_ambiguous))
+    for call in calls:
+        edges = table_of(source, columns)[1] if source in ("pandas", "arrow") else None
+        graph = eval(call, {"gp": gp, "edges": edges})
+        is_row = "header=False" in call
+        assert graph.num_edges == 1 + is_row
+        used = set(columns) if is_row or len(columns) == 2 else set(re.findall(r"(?:source|target)='(\w+)'", call))
+        assert is_row or not used & weights
+        if {"from_account", "to_account"} <= set(columns):
+            assert is_row or used == {"from_account", "to_account"}
+        assert is_row or sorted(graph.to_ids([0, 1])) == sorted(columns[name][0] for name in used)
+
+
+def test_the_command_line_offers_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text("tx_id,from_account,to_account\nt1,ann,bob\n")
+    assert main(["cc", "-f", str(path)]) == 1
+    expected = "ids: use --columns from_account,to_account for names, or --no-header --no-weights for ids"
+    assert expected in capsys.readouterr().err
+
+
 HEADERLESS: list[tuple[str, dict[str, Any], tuple[int, int, float | None] | str]] = [
     ("0 1", {}, (0, 1, None)),
     ("0 1 7", {}, (0, 1, 7.0)),
@@ -169,7 +244,8 @@ HEADERLESS: list[tuple[str, dict[str, Any], tuple[int, int, float | None] | str]
     (
         "0 1 7 9",
         {},
-        "4 columns without a header: say which are meant by position, as in CALLsource=0, target=1, weight=2)",
+        "4 columns without a header: say which are meant by position, as in CALLsource=0, target=1), and weight= if "
+        "one holds weights",
     ),
     ("0 1 7 9", {"weight": None}, "4 columns without a header: say which are meant by position"),
     ("0 1 7", {"weight": 0}, "3 columns without a header: say which are meant by position"),
@@ -203,7 +279,7 @@ def test_the_command_line_names_its_option(tmp_path: Path, capsys: pytest.Captur
     assert main(["cc", "-f", str(path), "--columns", "from_account,to_account"]) == 0
     path.write_text("1 2 3 4\n")
     assert main(["cc", "-f", str(path), "--format", "edgelist"]) == 2
-    assert "by position, as in --columns 0,1,2" in capsys.readouterr().err
+    assert "by position, as in --columns 0,1, and --weight if" in capsys.readouterr().err
 
 
 WRONG: list[tuple[str, dict[str, Any], dict[str, Any], type[Exception], str]] = [

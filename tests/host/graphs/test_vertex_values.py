@@ -60,8 +60,12 @@ def test_a_series_is_aligned_by_its_index(name: str, call: Any, has_default: boo
 @EACH
 def test_wrong_series_are_refused(name: str, call: Any, has_default: bool) -> None:
     assert isinstance(has_default, bool)
-    with pytest.raises(ArgumentError, match=rf"{name}: no vertex has the id 0.*index must hold ids; pass to_numpy\(\)"):
+    with pytest.raises(
+        ArgumentError, match=rf"{name} must have ids as its index, but no vertex has the id 0.*to_numpy"
+    ) as caught:
         call(pandas.Series([4, 2, 1, 5]))
+    assert str(caught.value).endswith("; pass to_numpy() for values by vertex number")
+    assert str(caught.value).count(":") == 1
     with pytest.raises(ArgumentError, match=f"{name} has the vertex 7 more than once"):
         call(pandas.Series([4, 2, 1, 5, 1], index=[30, 12, 7, 3, 7]))
     with pytest.raises(ArgumentError, match=f"{name} is missing for the vertex 12: fill or drop it"):
@@ -75,10 +79,34 @@ def test_a_list_of_ids_is_refused(name: str, call: Any, has_default: bool) -> No
         call([3, 7])
 
 
+@EACH
+def test_all_ids_are_refused_where_they_cannot_be_values(name: str, call: Any, has_default: bool) -> None:
+    for ids in ([3, 7, 12, 30], np.array([30, 12, 7, 3])):
+        if has_default:
+            with pytest.raises(ArgumentError, match=rf"{name} has the ids of the vert.*pass \{{\d+: 1, .*or floats"):
+                call(ids)
+            call(np.asarray(ids, float))
+        else:  # labels and first values may be ids
+            call(ids)
+    if has_default:
+        assert np.array_equal(np.asarray(call({3: 3, 7: 7, 12: 12, 30: 30})), np.asarray(call([3.0, 7, 12, 30])))
+
+
+def test_numbers_of_vertices_without_ids_are_values() -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2])
+    found = gp.pagerank(graph, personalization=[0, 1, 2]).personalization
+    assert found is not None
+    assert found.tolist() == [0, 1 / 3, 2 / 3]
+
+
 def test_names_as_ids() -> None:
     graph = gp.Graph.from_edgelist(["ann", "bob", "cid"], ["bob", "cid", "ann"])
     with pytest.raises(ArgumentTypeError, match=r"a real number for each vertex.*these are ids: pass \{'bob': 1\}"):
         gp.pagerank(graph, personalization=["bob"])
+    with pytest.raises(ArgumentTypeError, match=r"initial has dtype .*: pass one number each, by vertex number, or"):
+        gp.run(graph, ADD, initial=["ann", "bob", "cid"], device="python", max_supersteps=2)
+    with pytest.raises(ArgumentTypeError, match=r"labels must be integers, .*by vertex number or a mapping from ids"):
+        gp.modularity(graph, ["ann", "bob", "cid"])
     series = pandas.Series({"cid": 1, "ann": 3})
     found = gp.pagerank(graph, personalization=series).personalization
     assert found is not None
