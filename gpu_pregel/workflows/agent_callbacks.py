@@ -40,7 +40,7 @@ class Callbacks:
         for event, name in named.items():
             if event not in EVENTS:
                 raise ArgumentError(f'the state\'s "callbacks" has the event {event!r:.80}: {", ".join(EVENTS)} exist')
-            if name not in self._functions and name != event:
+            if not isinstance(name, str) or (name not in self._functions and name != event):
                 known = ", ".join(map(repr, self._functions)) or "none"
                 raise ArgumentError(
                     f'the state\'s "callbacks" names {name!r:.80}, but create_agent(callbacks=...) has {known}: pass it'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ModelError, ToolError
@@ -15,11 +16,14 @@ from gpu_pregel.workflows.agent_callbacks import Callbacks
 from gpu_pregel.workflows.agent_state import (
     DEFAULTS,
     FORMAT_ADVISER,
+    NO_MESSAGE,
     OWN,
     AgentMemory,
     AgentState,
     Trim,
     as_update,
+    check_fields,
+    check_system_prompt,
     check_trim,
     filled_in,
     names_of_tools,
@@ -168,6 +172,7 @@ def create_agent(
     nodes = AgentNodes(model, known, defaults, prompt, form, check_trim(trim), functions, streaming)
     graph = StateGraph(AgentMemory, input=AgentState, output=AgentState)
     graph.own, graph.as_update = OWN, as_update
+    graph.check = partial(check_fields, tools=known, callbacks=functions)
     graph.add_node(LLM_CALL, nodes.llm_call, retry=retry, timeout=timeout, destinations=[EXECUTE_TOOLS, LLM_CALL, END])
     attempts = 1 + max((one.retry.attempts for one in known.values()), default=1)
     graph.add_node(EXECUTE_TOOLS, nodes.execute_tools, retry=RetryPolicy(attempts=attempts, wait=0, exceptions=()))
@@ -199,7 +204,7 @@ class AgentNodes:
         """Ask the model, and decide what follows."""
         transcript = chat.as_messages(state.get("messages", ()), 'the state\'s "messages"')
         if not transcript:
-            raise ArgumentError('the agent has no message to answer: pass {"messages": "..."}')
+            raise ArgumentError(NO_MESSAGE)
         turn = _Turn(state, transcript, self._defaults, self._trim)
         turn.update["callbacks"] = self._callbacks.chosen(turn.state)
         emit = context.emit if self._streams and is_observed(context._context) else None
@@ -362,10 +367,7 @@ class _Turn:
         for name in ("context", "callbacks", "callback_meta"):
             self.state[name] = state.get(name) or {}
         check_integer('the state\'s "max_iterations"', self.state["max_iterations"], 1, 1 << 31)
-        if not isinstance(self.state["system_prompt"], str):
-            raise ArgumentTypeError(
-                f'the state\'s "system_prompt" must be a string, not {state["system_prompt"]!r:.80}'
-            )
+        check_system_prompt(self.state["system_prompt"])
 
     def with_messages(self, update: dict[str, Any]) -> dict[str, Any]:
         """Return an update that also has the messages for the whole transcript, and replaces a trimmed one."""

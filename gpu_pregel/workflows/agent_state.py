@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_integer
@@ -13,8 +13,18 @@ from gpu_pregel.workflows.messages import Message
 from gpu_pregel.workflows.reducers import REMOVE_ALL
 from gpu_pregel.workflows.state_messages import GraphState
 
+if TYPE_CHECKING:
+    from gpu_pregel.workflows.agent_callbacks import Callbacks
+
 FORMAT_ADVISER = "response_format"
 """Name of the "user" that tells a model what is wrong with its answer."""
+NO_MESSAGE = 'the agent has no message to answer: pass {"messages": "..."}'
+_DICTS: Final = {
+    "context": '{"user": "Ada"}',
+    "callbacks": '{"tool": "name of a function in create_agent(callbacks=...)"}',
+    "callback_meta": '{"request": 1}',
+}
+"""The fields that are dicts, each with an example."""
 _PLACE = re.compile(r"\{(\w+)\}")
 Trim = int | Callable[[list[Message]], Iterable[Message]] | None
 DEFAULTS: Final = ("system_prompt", "max_iterations", "tools")
@@ -85,6 +95,55 @@ def as_update(output: dict[str, Any]) -> dict[str, Any]:
     """Return the output of an agent that is a node of a graph: its messages, however many it has trimmed."""
     shared = {name: value for name, value in output.items() if name not in get_type_hints(GraphState)}
     return {"messages": output.get("full_messages", output.get("messages", [])), **shared}
+
+
+def check_fields(given: Mapping[str, Any], begins: bool, tools: Collection[str], callbacks: Callbacks) -> None:
+    """Refuse an update by a caller whose fields an agent cannot use.
+
+    Parameters
+    ----------
+    given : mapping
+    begins : bool
+        Whether the run begins with it, so that it must have a message.
+    tools : collection of str
+        The names of the agent's tools.
+    callbacks : Callbacks
+    """
+    for name in ("messages", "full_messages"):
+        _check_messages(name, given.get(name, ()))
+    if begins and not given.get("messages"):
+        raise ArgumentError(NO_MESSAGE)
+    if "system_prompt" in given:
+        check_system_prompt(given["system_prompt"])
+    if "tools" in given:
+        names_of_tools(given["tools"], tools)
+    if "max_iterations" in given:
+        check_integer('the state\'s "max_iterations"', given["max_iterations"], 1, 1 << 31)
+    if "iteration" in given:
+        check_integer('the state\'s "iteration" (calls of the model so far)', given["iteration"], 0, 1 << 31)
+    steps = given.get("scratchpad", ())
+    if not isinstance(steps, (list, tuple)) or not all(isinstance(one, dict) and "step" in one for one in steps):
+        raise ArgumentTypeError(
+            f'the state\'s "scratchpad" must be a list of steps such as {{"step": "note", "text": "..."}}, not '
+            f"{steps!r:.80}"
+        )
+    for name, example in _DICTS.items():
+        if not isinstance(given.get(name, {}), Mapping):
+            raise ArgumentTypeError(f'the state\'s "{name}" must be a dict such as {example}, not {given[name]!r:.80}')
+    callbacks.chosen(given)
+
+
+def _check_messages(name: str, given: Any) -> None:
+    """Refuse what are neither chat messages nor removals of them."""
+    listed = given if isinstance(given, (list, tuple)) else [given]
+    kept = [one for one in listed if not (isinstance(one, Mapping) and one.get("role") == "remove" and "id" in one)]
+    chat.as_messages(kept, f'the state\'s "{name}"')
+
+
+def check_system_prompt(given: Any) -> None:
+    """Refuse a system prompt that is no text."""
+    if not isinstance(given, str):
+        raise ArgumentTypeError(f'the state\'s "system_prompt" must be a string, not {given!r:.80}')
 
 
 def check_trim(trim: Trim) -> Trim:
@@ -159,6 +218,9 @@ def names_of_tools(given: Any, known: Collection[str]) -> list[str]:
         raise ArgumentTypeError(f'the state\'s "tools" must be a list of names or descriptions, not {given!r:.80}')
     names: list[Any] = [one.get("name") if isinstance(one, dict) else one for one in given]
     for name in names:
-        if name not in known:
-            raise ArgumentError(f'the state\'s "tools" has {name!r:.80}, but the agent has the tools {list(known)}')
+        if not isinstance(name, str) or name not in known:
+            raise ArgumentError(
+                f'the state\'s "tools" has {name!r:.80}, but the agent has the tools {list(known)}: pass some of '
+                "these, or create_agent(tools=...) with it"
+            )
     return names

@@ -134,6 +134,8 @@ def read_input(graph: GraphSpec, given: Any) -> tuple[tuple[Any, ...], Any]:
     writes = writes_of(update, keys, "the input")
     if not isinstance(given, Command):
         graph.input.check_values(writes, "the input")
+    if graph.check is not None:
+        graph.check(dict(writes), False)
     return (), (INPUT, dict(writes), goto)
 
 

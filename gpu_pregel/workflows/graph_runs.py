@@ -198,6 +198,8 @@ class GraphRuns:
 
     def start(self, message: Any, options: RunOptions, run_id: str | None) -> AgentRun:
         """Begin a run; where no router has to be asked, with the input applied and its first tasks waiting."""
+        if self.graph.check is not None:
+            self.graph.check(message[1], not message[2])
         try:
             state = self._initial_state(message, options)
         except CodecError as error:

@@ -90,6 +90,8 @@ class GraphSpec:
         Keys that a graph of which this one is a node does not pass to it.
     as_update : callable, optional
         Returns the output that such a graph gets.
+    check : callable, optional
+        Refuses updates by a caller; called with them and whether a run begins with them.
     """
 
     schema: Schema
@@ -104,6 +106,7 @@ class GraphSpec:
     start: NodeSpec | None = None
     own: frozenset[str] = frozenset()
     as_update: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    check: Callable[[Mapping[str, Any], bool], None] | None = None
 
     @cached_property
     def computed(self) -> dict[str, NodeSpec]:

@@ -31,7 +31,7 @@ from gpu_pregel.workflows.state_messages import (
     forked_message,
     merge_messages,
 )
-from gpu_pregel.workflows.task_messages import IDLE, ParentCommand, destinations, read_output
+from gpu_pregel.workflows.task_messages import GIVEN, IDLE, ParentCommand, destinations, read_output
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.context import Context
@@ -84,6 +84,8 @@ class MessageRunner(NodeRunner):
                 targets: list[Any] = []
                 if name != START or self._graph.start is not None:
                     writes, targets = yield from self._run_node(context, name, message)
+                    if name == START:
+                        context.contribute(GIVEN, 0)
                 yield from self._pass_on(context, name, message, writes, targets)
         except Exception as error:
             if not self._is_last(self._graph.computed.get(name), context, error):

@@ -33,6 +33,7 @@ from gpu_pregel.workflows.schemas import Schema, Writes
 from gpu_pregel.workflows.state_reader import StateReader
 from gpu_pregel.workflows.task_messages import (
     DROP,
+    GIVEN,
     IDLE,
     INPUT,
     UPDATE,
@@ -236,7 +237,9 @@ class NodeRunner:
                 output = yield from self._compute(context, node, given)
                 more, targets = read_output(START, output, self._graph)
                 replaced = {key for key, _ in more if self._graph.keys[key].reducer is None}
-                writes = [write for write in writes if write[0] not in replaced] + more
+                writes = [write for write in writes if write[0] not in replaced]
+                context.contribute(GIVEN, len(writes))
+                writes += more
             yield from self._follow(context, START, writes, targets)
 
     def _obey(self, context: Context, vertex: Any, messages: list[Any]) -> Calls:

@@ -89,6 +89,7 @@ class StateGraph:
         self.branches: dict[str, list[Router]] = {}
         self.own: frozenset[str] = frozenset()
         self.as_update: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self.check: Callable[[Mapping[str, Any], bool], None] | None = None
         self.may_go_anywhere = False
         """Whether nodes may go to others that they have not declared, as in LangGraph."""
 
@@ -384,6 +385,7 @@ class StateGraph:
             start=self.start,
             own=self.own,
             as_update=self.as_update,
+            check=self.check,
         )
 
     # Pictures.

@@ -23,6 +23,8 @@ INPUT, UPDATE, DROP = "input", "update", "drop"
 """The first item of messages that are tuples: input of the start, output of a node, the end of a task that waits."""
 IDLE = "__idle__"
 """The contribution of a task whose node has not run, because it waits for others."""
+GIVEN = "__given__"
+"""The contribution of the start before those of its node: how many updates of the input there are between them."""
 Target = str | Send
 _SHORT = 16
 
@@ -181,6 +183,12 @@ def destinations(graph: GraphSpec, name: str, router: Router, result: Any) -> li
 def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the tasks of a superstep whose nodes have run, and their updates."""
     for vertex, record in records:
-        names = [name for name, _ in record.aggregates]
-        if IDLE not in names and (task := decode(vertex)) != START:
-            yield task, {name: decode(data)[0] for name, data in record.aggregates if name != BUSY}
+        written, task = record.aggregates, decode(vertex)
+        names = [name for name, _ in written]
+        if task == START:
+            if GIVEN not in names:  # the start has no node
+                continue
+            last = len(names) - 1 - names[::-1].index(GIVEN)
+            written = written[last + 1 + decode(written[last][1]) :]
+        if IDLE not in names:
+            yield task, {name: decode(data)[0] for name, data in written if name != BUSY}

@@ -24,6 +24,8 @@ def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_nod
     writes = dict(writes_of(values or {}, keys, "the update"))
     for name, value in writes.items():
         encode(value, name=f"the update of {name!r}")
+    if runs.graph.check is not None:
+        runs.graph.check(writes, False)
     if as_node is not None and as_node != START and as_node not in runs.graph.nodes:
         raise ArgumentError(f"as_node is {as_node!r}, which is no node: {', '.join(map(repr, runs.graph.nodes))}")
     checkpoint = configurable_of(config).get("checkpoint_id")

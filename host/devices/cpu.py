@@ -11,7 +11,6 @@ import numpy as np
 
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.threads import Tick, parallel, parallel_ranges, thread_count
-from gpu_pregel.host.devices.topology import node_sizes
 
 _SERIAL_SIZE = 1 << 12
 """Work of at most this many items takes less time than waking the threads."""
@@ -85,4 +84,4 @@ class CpuDevice(HostMemory):
 
     def launch_ranges(self, kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
         """Run a kernel over ``size`` items of unknown cost: each thread has a range, and steals from the others."""
-        parallel_ranges(kernel, size, *arguments, threads=self.threads, node_sizes=node_sizes())
+        parallel_ranges(kernel, size, *arguments, threads=self.threads)

@@ -5,30 +5,39 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 _FOLDER = Path("/sys/devices/system/node")
 
 
 @cache
-def node_sizes(folder: Path = _FOLDER) -> tuple[int, ...]:
-    """Return how many processors of each NUMA node this process may use; one number if the system does not say."""
+def numa_nodes(folder: Path = _FOLDER) -> tuple[frozenset[int], ...]:
+    """Return the processors of each NUMA node that this process may use; a single node if the system does not say."""
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     try:
         paths = sorted(folder.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))
-        sizes = [len(usable & _processors(path.read_text())) for path in paths]
+        nodes = [frozenset(usable & _processors(path.read_text())) for path in paths]
     except (OSError, ValueError):
-        sizes = []
-    return tuple(size for size in sizes if size) or (len(usable),)
+        nodes = []
+    return tuple(node for node in nodes if node) or (frozenset(usable),)
 
 
-def threads_by_node(threads: int, sizes: tuple[int, ...]) -> list[int]:
+class NodeThreads(NamedTuple):
+    """Threads of a NUMA node: how many, and the processors to bind them to, None if there is but one node."""
+
+    count: int
+    processors: frozenset[int] | None
+
+
+def threads_by_node(threads: int, nodes: tuple[frozenset[int], ...]) -> list[NodeThreads]:
     """Divide threads among NUMA nodes in proportion to their processors; nodes without a thread are left out."""
-    total, ends, before = sum(sizes), [], 0
-    for size in sizes:
-        before += size
+    total, ends, before = sum(map(len, nodes)), [], 0
+    for node in nodes:
+        before += len(node)
         ends.append((2 * threads * before + total) // (2 * total))
-    counts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
-    return [count for count in counts if count]
+    pairs = zip([0, *ends], ends, nodes, strict=False)
+    found = [NodeThreads(end - begin, node) for begin, end, node in pairs if end > begin]
+    return found if len(found) > 1 else [NodeThreads(threads, None)]
 
 
 def _processors(text: str) -> set[int]:

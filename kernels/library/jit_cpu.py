@@ -51,9 +51,12 @@ def jit_holding_gil(function: Function) -> Function:
 
 
 def jit_program(function: Function) -> Function:
-    """Compile a kernel that calls a user's functions; its attribute ``may_loop`` says whether they may never return."""
+    """Compile a kernel that calls a user's functions; its attribute ``may_loop`` says whether they may never return.
+
+    It is ``by_node``: a thread may call it once for the share of each NUMA node.
+    """
     dispatcher: Any = jit(function)
-    dispatcher.may_loop = may_loop(function)
+    dispatcher.may_loop, dispatcher.by_node = may_loop(function), True
     return cast(Function, dispatcher)
 
 
@@ -62,7 +65,7 @@ def checked_jit_program(function: Function) -> Function:
     dispatcher = _njit(function, _OPTIONS)
     # Raise the number if the pass changes: it is not part of the digest of a function.
     dispatcher._cache = KernelCache(function, {**_CHECKS, "overflow": 3})
-    dispatcher.may_loop = may_loop(function)
+    dispatcher.may_loop, dispatcher.by_node = may_loop(function), True
     return cast(Function, dispatcher)
 
 

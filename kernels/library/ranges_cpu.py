@@ -1,9 +1,9 @@
 """How threads share work of unknown cost: each has a range of its own, and steals from the others' ends.
 
-``work`` is an int64 array that ``gpu_pregel.host.devices.threads`` creates for each region: a header, and a line for
-each range. A thread claims chunks from the front of its range, at first of one item; they grow while they take little
-time, and shrink if they take long. A thread without work takes half of what another has left, first of those of its
-own NUMA node.
+``work`` is an int64 array that ``gpu_pregel.host.devices.threads`` creates for each region, or for the share of each
+NUMA node: a header, and a line for each range. A thread claims chunks from the front of its range, at first of one
+item; they grow while they take little time, and shrink if they take long. A thread without work takes half of what
+another has left; threads of other nodes, which come when their own share is done, begin with an empty range.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ RANGES, JOINED, DEADLINE = 3, 4, 5
 """In the header: the number of ranges, how many threads have joined, and when to stop in nanoseconds, 0 for never."""
 LINE = 16
 """Length of the line of a range, so that no two share a cache line."""
-REST, CHUNK, BEGAN, NODE_FIRST, NODE_LAST = 0, 1, 2, 3, 4
-"""In a line: first and end of what is left of the range, in the halves of a word; the size of the next chunk; when the
-last one began; and the ranges of the same NUMA node."""
+REST, CHUNK, BEGAN = 0, 1, 2
+"""In a line: first and end of what is left of the range, in the halves of a word; the size of the next chunk; and when
+the last one began."""
 END_BITS = 32
 _END = (1 << END_BITS) - 1
 _SHORT, _LONG = 20_000, 80_000
@@ -88,13 +88,8 @@ def claim_range(work: Any, line: Any) -> Any:
 def _steal(work: Any, line: Any) -> Any:
     """Make the second half of what another thread has left the range of this one; return whether there was any."""
     own, count = (line - WORK_LENGTH) // LINE, work[RANGES]
-    first, last = work[line + NODE_FIRST], work[line + NODE_LAST]
-    for k in range(1, last - first):
-        if _steal_from(work, line, first + (own - first + k) % (last - first)):
-            return True
     for k in range(1, count):
-        other = (own + k) % count
-        if (other < first or other >= last) and _steal_from(work, line, other):
+        if _steal_from(work, line, (own + k) % count):
             return True
     return False
 
@@ -119,20 +114,17 @@ def first_left(work: Any) -> int:
     return rest >> END_BITS
 
 
-def make_ranges(first: int, size: int, nodes: list[int], deadline: int = 0) -> Any:
+def make_ranges(first: int, size: int, threads: int, *, helpers: int = 0, deadline: int = 0) -> Any:
     """Return ``work`` for the items from ``first`` to ``size``, in as many equal ranges as there are threads.
 
-    ``nodes`` has the number of threads of each NUMA node.
+    ``helpers`` is the number of further threads, which have no range but steal.
     """
-    count, begin = sum(nodes), first
+    count, begin = threads + helpers, first
     work: Any = np.zeros(WORK_LENGTH + LINE * count, np.int64)
     work[SIZE], work[RANGES], work[DEADLINE] = size, count, deadline
-    node_last = 0
-    for threads in nodes:
-        node_first, node_last = node_last, node_last + threads
-        for k in range(node_first, node_last):
-            end, line = first + (size - first) * (k + 1) // count, WORK_LENGTH + LINE * k
-            work[line + REST], work[line + CHUNK] = (begin << END_BITS) | end, 1
-            work[line + NODE_FIRST], work[line + NODE_LAST] = node_first, node_last
-            begin = end
+    for k in range(count):
+        end = first + (size - first) * min(k + 1, threads) // threads
+        line = WORK_LENGTH + LINE * k
+        work[line + REST], work[line + CHUNK] = (begin << END_BITS) | end, 1
+        begin = end
     return work

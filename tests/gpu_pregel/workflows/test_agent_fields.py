@@ -283,11 +283,41 @@ def test_what_a_callback_raises_fails_its_node() -> None:
         ({"tools": "greet"}, "must be a list of names or descriptions"),
         ({"max_iterations": 0}, 'the state\'s "max_iterations"'),
         ({"system_prompt": 1}, 'the state\'s "system_prompt" must be a string'),
+        ({"messages": [1]}, 'the state\'s "messages".0. must be a dictionary such as'),
+        ({"messages": []}, 'no message to answer: pass {"messages": "..."}'),
+        ({"full_messages": 1}, 'the state\'s "full_messages".0. must be a dictionary such as'),
+        ({"tools": [["greet"]]}, "has .'greet'., but the agent has the tools .*: pass some of"),
+        ({"max_iterations": "x"}, "the state's \"max_iterations\" must be a whole number, not 'x'"),
+        ({"iteration": "x"}, "the state's \"iteration\" .calls of the model so far. must be a whole number, not 'x'"),
+        ({"iteration": -1}, 'the state\'s "iteration" .* must be from 0 to'),
+        ({"scratchpad": "x"}, "the state's \"scratchpad\" must be a list of steps such as .*, not 'x'"),
+        ({"scratchpad": ["x"]}, 'the state\'s "scratchpad" must be a list of steps'),
+        ({"context": "x"}, 'the state\'s "context" must be a dict such as {"user": "Ada"}, not \'x\''),
+        ({"callbacks": ["note"]}, 'the state\'s "callbacks" must be a dict such as {"tool": "name'),
+        ({"callbacks": {"tool": ["note"]}}, "names .'note'., but create_agent"),
+        ({"callback_meta": 1}, 'the state\'s "callback_meta" must be a dict such as'),
     ],
 )
-def test_refused_fields(given: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises(gp.errors.AgentsFailedError, match=message):
-        fielded(log=tmp_path / "log").invoke({**GIVEN, **given})
+def test_fields_are_refused_before_any_work(given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    agent, store = fielded(log=tmp_path / "log"), gp.MemoryStore()
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        agent.invoke({**GIVEN, **given})
+    stored, config = create_agent(script("a"), [greet], store=store), {"configurable": {"thread_id": "1"}}
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        stored.invoke({**GIVEN, "callbacks": {}, **given}, config)
+    assert [*store.runs()] == []
+    if given != {"messages": []}:
+        stored.invoke({"messages": "?"}, config)
+        with pytest.raises((ArgumentError, ArgumentTypeError)):
+            stored.update_state(config, given)
+
+
+def test_messages_may_be_removed_by_the_input() -> None:
+    agent = create_agent(script("a", "b"), store=gp.MemoryStore())
+    config = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [{"role": "user", "content": "one", "id": "1"}]}, config)
+    result = agent.invoke({"messages": [{"role": "remove", "id": "1"}, "two"]}, config)
+    assert contents(result) == ["a", "two", "b"]
 
 
 def test_refused_arguments() -> None:

@@ -279,6 +279,6 @@ def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], text: 
     ],
 )
 def test_bad_input(given: Any, text: str) -> None:
-    with pytest.raises(AgentsFailedError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         create_agent(plain).invoke(given)
     assert text in str(caught.value)

@@ -70,6 +70,18 @@ def test_000_every_input_of_a_thread_passes_the_node_of_the_start() -> None:
     assert app.invoke({"trail": ["two"]}, config)["trail"] == ["one", "start", "llm_call", "two", "start", "llm_call"]
 
 
+@pytest.mark.parametrize("carry", ["messages", "shared"])
+def test_000_streams_show_the_update_of_the_node_of_the_start(carry: Any) -> None:
+    def start(state: Trail) -> dict[str, Any]:
+        return {"trail": "started", "answer": "new"}
+
+    given = {"trail": ["asked"], "answer": "old"}
+    updates = [{START: {"trail": "started", "answer": "new"}}, {"llm_call": {"trail": "llm_call"}}]
+    assert [*started(start).compile(carry=carry).stream(given)] == updates
+    silent = started(lambda state: None).compile(carry=carry)
+    assert [*silent.stream(given)] == [{START: None}, updates[1]]
+
+
 def test_000_what_the_start_cannot_have() -> None:
     with pytest.raises(ArgumentError, match="'__start__' already"):
         started(stepped("start")).add_node(START, stepped("again"))

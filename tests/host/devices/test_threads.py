@@ -197,7 +197,7 @@ def test_ctrl_c_before_a_finished_worker_is_counted() -> None:
     waiting = threading.Timer(0.2, end)
     waiting.start()
     with pytest.raises(KeyboardInterrupt):
-        _wait(outcomes, done, 2, work, 10, None)
+        _wait(outcomes, done, 2, [work], None)
     waiting.join()
     assert len(outcomes) == 2
     assert work[NEXT] > 10

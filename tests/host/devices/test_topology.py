@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from gpu_pregel.host.devices.topology import node_sizes, threads_by_node
+from gpu_pregel.host.devices.topology import numa_nodes, threads_by_node
 
 
 def pretend(folder: Path, *lists: str) -> Path:
@@ -35,7 +36,16 @@ def test_processors_by_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lists: tuple[str, ...], usable: range, sizes: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(usable))
-    assert node_sizes(pretend(tmp_path, *lists)) == sizes
+    nodes = numa_nodes(pretend(tmp_path, *lists))
+    assert tuple(map(len, nodes)) == sizes
+    assert frozenset.union(*nodes) <= frozenset(usable)
+
+
+def test_nodes_without_threads_are_left_out() -> None:
+    nodes = tuple(frozenset([k]) for k in range(4))
+    found = threads_by_node(2, nodes)
+    assert [one.count for one in found] == [1, 1]
+    assert {one.processors for one in found} < set(nodes)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +55,13 @@ def test_processors_by_node(
         (5, (8, 8), [3, 2]),
         (1, (8, 8), [1]),
         (3, (2, 1), [2, 1]),
-        (2, (1, 1, 1, 1), [1, 1]),
         (40, (8, 8), [20, 20]),
         (7, (4,), [7]),
     ],
 )
 def test_threads_are_divided_in_proportion(threads: int, sizes: tuple[int, ...], counts: list[int]) -> None:
-    assert threads_by_node(threads, sizes) == counts
+    processors = iter(range(sum(sizes)))
+    nodes = tuple(frozenset(islice(processors, size)) for size in sizes)
+    found = threads_by_node(threads, nodes)
+    assert [one.count for one in found] == counts
+    assert [one.processors for one in found] == ([*nodes[: len(counts)]] if len(counts) > 1 else [None])

@@ -60,13 +60,13 @@ def test_the_clock_is_that_of_python() -> None:
 
 
 def test_threads_get_equal_ranges_and_begin_with_one_item() -> None:
-    work = make_ranges(6, 106, [2, 2])
+    work = make_ranges(6, 106, 4)
     assert [join_once(work) for _ in range(4)] == [line_of(k) for k in range(4)]
     assert [claim_once(work, line_of(k)) for k in range(4)] == [(6, 7), (31, 32), (56, 57), (81, 82)]
 
 
 def test_chunks_grow_while_they_are_cheap_and_shrink_while_they_are_not() -> None:
-    work, line = make_ranges(0, 1 << 20, [1]), line_of(0)
+    work, line = make_ranges(0, 1 << 20, 1), line_of(0)
     sizes = []
     for cost in (0, 0, 0, 50_000, 200_000, 200_000, *[0] * 12):
         first, last = claim_once(work, line)
@@ -76,21 +76,29 @@ def test_chunks_grow_while_they_are_cheap_and_shrink_while_they_are_not() -> Non
     assert sizes[-1] == 512
 
 
-def test_a_thread_without_work_takes_half_of_the_rest_of_another_first_of_its_own_node() -> None:
-    work = make_ranges(0, 80, [2, 2])
+def test_a_thread_without_work_takes_half_of_the_rest_of_another() -> None:
+    work = make_ranges(0, 80, 4)
     assert claims(work, 3)[:2] == [(60, 61), (61, 62)]  # its own, and then all of the others'
-    work = make_ranges(0, 80, [2, 2])
+    work = make_ranges(0, 80, 4)
     for _ in range(20):
         claim_once(work, line_of(2))
         work[line_of(2) + BEGAN] = now() - 50_000
-    assert claim_once(work, line_of(2)) == (70, 71)  # of thread 3 on its node
+    assert claim_once(work, line_of(2)) == (70, 71)  # of thread 3
     assert claim_once(work, line_of(3)) == (60, 61)
-    work = make_ranges(0, 80, [2, 2])
+    work = make_ranges(0, 80, 4)
     assert sorted(item for first, last in claims(work, 0) for item in range(first, last)) == list(range(80))
 
 
+def test_threads_of_other_nodes_have_no_range_and_steal() -> None:
+    work = make_ranges(80, 120, 2, helpers=2)
+    assert [join_once(work) for _ in range(4)] == [line_of(k) for k in range(4)]
+    assert claim_once(work, line_of(0)) == (80, 81)
+    assert claim_once(work, line_of(2)) == (90, 91)  # the second half of the first thread's rest
+    assert claim_once(work, line_of(1)) == (100, 101)
+
+
 def test_every_item_is_claimed_once_whoever_steals() -> None:
-    work = make_ranges(3, 1003, [1, 2])
+    work = make_ranges(3, 1003, 3)
     taken: list[int] = []
     turn, active = 0, [0, 1, 2]
     while active:
@@ -106,12 +114,12 @@ def test_every_item_is_claimed_once_whoever_steals() -> None:
 
 
 def test_a_deadline_and_a_failure_stop_the_claims() -> None:
-    work = make_ranges(0, 10, [1], deadline=now() + 10**12)
+    work = make_ranges(0, 10, 1, deadline=now() + 10**12)
     assert claim_once(work, line_of(0)) == (0, 1)
     work[DEADLINE] = now() - 1
     assert claim_once(work, line_of(0)) == (0, 0)
     assert first_left(work) == 1
-    work = make_ranges(0, 10, [1])
+    work = make_ranges(0, 10, 1)
     work[NEXT] = 1 << 62
     assert claim_once(work, line_of(0)) == (0, 0)
 
@@ -133,7 +141,7 @@ def spin(work: Any, owners: Any, heavy: Any) -> None:
 @pytest.mark.parametrize("heavy", [256, 64], ids=["all heavy", "one range heavy"])
 def test_heavy_items_are_shared(heavy: int) -> None:
     owners = np.zeros(256, np.int64)
-    parallel_ranges(spin, 256, owners, heavy, threads=2, node_sizes=(2,))
+    parallel_ranges(spin, 256, owners, heavy, threads=2)
     assert (owners > 0).all()
     assert len(np.unique(owners[:heavy])) == 2
 
