@@ -64,15 +64,12 @@ class PathResult(VertexResult):
         return ids
 
     def _predecessor_ids(self) -> Array:
-        """Return the predecessors as ids of the user; without a table of ids -1, otherwise None where there is none."""
+        """Return the predecessors as ids of the user, masked where there is none."""
         before = self._predecessors
-        if self.graph.ids is None:
-            return before
         found = before >= 0
-        if found.all():
-            return self.graph.to_ids(before)
-        ids = np.full(len(before), None, object)
-        ids[found] = self.graph.to_ids(before[found]).tolist()
+        if not len(before):
+            return np.ma.MaskedArray(self.graph.to_ids(before))
+        ids: Array = np.ma.MaskedArray(self.graph.to_ids(np.where(found, before, 0)), ~found)
         return ids
 
 

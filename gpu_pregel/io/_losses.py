@@ -82,13 +82,13 @@ def integer_ids(ids: Array) -> Array | None:
 
 
 def _is_integer(one: object) -> bool:
-    """Return whether an id is an integer; a bool is none, nor is a timedelta64, a subclass of NumPy's integers."""
-    return isinstance(one, (int, np.integer)) and not isinstance(one, (bool, np.timedelta64))
+    """Return whether an id is an integer; a bool or an enum is none, nor is a timedelta64, one of NumPy's integers."""
+    return type(one) is int or (isinstance(one, np.integer) and not isinstance(one, np.timedelta64))
 
 
 def _is_text(one: object) -> bool:
     """Return whether an id is a string that can be encoded."""
-    if not isinstance(one, str):
+    if not isinstance(one, str) or type(one) not in (str, np.str_):
         return False
     try:
         return one.isascii() or bool(one.encode())
@@ -141,7 +141,7 @@ def _parquet_problem(ids: Array) -> str | None:
     """Return why ids would not be read back from a Parquet file as they are; None if they would be."""
     if ids.dtype != object or integer_ids(ids) is not None:
         return None
-    if all(map(_is_text, ids)) or any(all(isinstance(one, kind) for one in ids) for kind in _PARQUET_KINDS):
+    if all(map(_is_text, ids)) or any(all(type(one) is kind for one in ids) for kind in _PARQUET_KINDS):
         return None
     return (
         f".parquet files require ids that are all integers of 64 bits, all strings, all floats or all datetime64, not "

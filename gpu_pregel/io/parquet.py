@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu_pregel.errors import FormatError
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.interchange import as_table
+from gpu_pregel.host.graphs.tables import as_table
 from gpu_pregel.io._columns import choose_columns
 from gpu_pregel.io._files import atomic_file
 from gpu_pregel.io._options import ReadOptions, checked_weights, graph_from_edges
@@ -53,14 +53,15 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _ids(path: str, name: str, column: pyarrow.ChunkedArray) -> Any:
-    """Return a column of ids without nulls: strings by Arrow, everything else by NumPy."""
+    """Return a column of ids without nulls: strings and times with a zone by Arrow, everything else by NumPy."""
     import pyarrow as pa
 
     if column.null_count:
         row = int(np.asarray(column.is_null()).argmax())
         raise FormatError(path, f"column {name!r} is null in row {row:,}: drop the row or fill it")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return column if pa.types.is_string(kind) or pa.types.is_large_string(kind) else column.to_numpy()
+    is_zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return column if is_zoned or pa.types.is_string(kind) or pa.types.is_large_string(kind) else column.to_numpy()
 
 
 def _weights(path: str, options: ReadOptions, name: str, column: Any) -> Array:

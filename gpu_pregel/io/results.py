@@ -74,7 +74,7 @@ def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list
         return
     import pyarrow as pa
 
-    from gpu_pregel.host.graphs.interchange import as_table
+    from gpu_pregel.host.graphs.tables import as_table
 
     try:
         table = as_table(columns)

@@ -12,6 +12,7 @@ from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs import interchange
 from gpu_pregel.host.graphs.constructors import GraphConstructors
 from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.tables import as_frame, as_table
 
 if TYPE_CHECKING:
     import networkx
@@ -199,18 +200,33 @@ class GraphConversions(GraphConstructors):
         )
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame with the columns of :meth:`to_arrow`."""
+        """Return a data frame with the columns of :meth:`to_arrow`; ids that no dtype holds exactly are objects.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> gp.Graph.from_edgelist([7, "7"], [(0, 1), (1, 1)]).to_pandas().values.tolist()
+        [[7, (0, 1)], ['7', (1, 1)]]
+        """
         require("pandas", "Graph.to_pandas")
-        return self.to_arrow().to_pandas()
+        return as_frame(self._edge_columns())
 
     def to_arrow(self) -> pyarrow.Table:
         """Return an Arrow table of ``source``, ``target`` and, if there are weights, ``weight``, by the user's ids.
 
         An undirected edge appears once.
+
+        Raises
+        ------
+        ArgumentTypeError
+            No type of Arrow holds all ids of a column exactly; the message names one.
         """
+        return as_table(self._edge_columns())
+
+    def _edge_columns(self) -> dict[str, Array]:
         src, dst, weights = self.to_edgelist()
         columns = {"source": self.to_ids(src), "target": self.to_ids(dst)}
-        return interchange.as_table(columns if weights is None else {**columns, "weight": weights})
+        return columns if weights is None else {**columns, "weight": weights}
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the table of :meth:`to_arrow` as a PyCapsule, for ``pyarrow.table(graph)``, Polars and DuckDB."""

@@ -212,8 +212,8 @@ class CSRGraph:
         return self._on(device).csr(self._csr, state)
 
     def to_ids(self, vertices: Array) -> Array:
-        """Translate vertex numbers into the user's ids."""
-        return vertices if self.ids is None else self.ids[vertices]
+        """Translate vertex numbers into the user's ids; integers are int64, or uint64 if one is beyond."""
+        return np.asarray(vertices, np.int64) if self.ids is None else self.ids[vertices]
 
     def describe(self) -> str:
         """Return a one-line summary: size, kind and memory."""

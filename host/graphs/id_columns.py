@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, GraphError
+from gpu_pregel.host.arguments import require
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.string_table import StringTable
 
@@ -29,6 +32,8 @@ def as_ids(name: str, values: Any) -> Any:
     strings = _arrow_strings(values)
     if strings is not None:
         return strings
+    if (times := _arrow_zoned(values)) is not None:
+        return np.fromiter(times, object, len(times))
     if _is_sequence_of_objects(values):
         return _as_integers(np.fromiter(values, object, len(values)))
     array = as_vector(name, values)
@@ -58,6 +63,23 @@ def _arrow_strings(values: Any) -> Any:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
     return strings if isinstance(strings, pa.ChunkedArray) else pa.chunked_array([strings])
+
+
+def _arrow_zoned(values: Any) -> list[Any] | None:
+    """Return an Arrow array of times with a time zone, which NumPy has not, as Python objects; None for any other."""
+    if type(values).__module__.partition(".")[0] != "pyarrow":
+        return None
+    import pyarrow as pa
+
+    kind: Any = getattr(values, "type", None)
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return None
+    if kind.unit == "ns":
+        require("pandas", "Nanoseconds with a time zone")
+    times: list[Any] = values.to_pylist()
+    return times
 
 
 def to_list(column: Any) -> list[Any]:
@@ -90,13 +112,12 @@ def _is_sequence_of_objects(values: object) -> bool:
 
 
 def _as_integers(objects: Array) -> Array:
-    """Return an array of objects as int64 if all of them are integers that fit."""
+    """Return an array of objects as int64 or uint64 if all of them are integers that fit."""
     kinds = set(map(type, objects))
-    if all(kind is int or issubclass(kind, np.integer) for kind in kinds):
-        try:
-            return np.fromiter(objects, np.int64, len(objects))
-        except OverflowError:
-            pass
+    if all(kind is int or (issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)) for kind in kinds):
+        for dtype in (np.int64, np.uint64) if not len(objects) or min(objects) >= 0 else (np.int64,):
+            with suppress(OverflowError):
+                return np.fromiter(map(int, objects), dtype, len(objects))
     return objects
 
 
@@ -206,6 +227,9 @@ def key(value: Any) -> Hashable:
         return kind, tuple(map(key, value))
     if isinstance(value, frozenset):
         return kind, frozenset(map(key, value))
+    if kind is datetime and value.utcoffset() is not None:
+        # Python ignores `fold` where it compares times of one zone.
+        return kind, value.astimezone(UTC)
     return kind, value
 
 
@@ -222,7 +246,7 @@ def _missing(name: str, position: int, value: object) -> str:
 
 
 def check_ids(values: Any, n: int) -> Array | None:
-    """Return ``n`` distinct ids as an array of integers or objects, maybe ``values``; None if they are 0 to n - 1.
+    """Return ``n`` distinct ids as int64, uint64 or objects, maybe ``values``; None if they are 0 to n - 1.
 
     Raises
     ------
@@ -239,8 +263,8 @@ def check_ids(values: Any, n: int) -> Array | None:
         same = ascending[1:] == ascending[:-1]
         if same.any():
             raise GraphError(_repeated(ascending[int(same.argmax())].item()))
-        plain_dtype = ids.dtype.newbyteorder("=")
-        return None if np.array_equal(ids, np.arange(n)) else np.asarray(ids, plain_dtype)
+        beyond = n > 0 and ids.dtype.kind == "u" and int(ascending[-1]) > np.iinfo(np.int64).max
+        return None if np.array_equal(ids, np.arange(n)) else np.asarray(ids, np.uint64 if beyond else np.int64)
     if set(map(type, ids)) == {str} and len(set(ids)) == n:
         return np.asarray(ids)
     seen: set[Hashable] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -227,32 +227,6 @@ def _edge_arrays(columns: list[Any], arrays: list[Any]) -> tuple[Any, Any, Array
 
 def _null(name: Any, row: int) -> GraphError:
     return GraphError(f"column {name!r} is null in row {row:,}: drop the row or fill it")
-
-
-def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
-    """Build an Arrow table; raise ``ArgumentTypeError`` if a column holds ids that Arrow cannot represent."""
-    import pyarrow as pa
-
-    arrays = {}
-    for name, values in columns.items():
-        try:
-            arrays[name] = pa.array(_as_dates(values))
-        except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError) as error:
-            raise ArgumentTypeError(
-                f"the ids in column {name!r} cannot be stored in a table ({error}): use 64-bit integers or strings"
-            ) from error
-    return pa.table(arrays)
-
-
-def _as_dates(values: Any) -> Any:
-    """Return an array of NumPy's dates as objects with a dtype, in a unit that Arrow has; anything else unchanged."""
-    if not isinstance(values, np.ndarray) or values.dtype.kind != "O" or not len(values):
-        return values
-    if not all(isinstance(one, np.datetime64) for one in values):
-        return values
-    dates = np.array(values.tolist())
-    unit = np.datetime_data(dates.dtype)[0]
-    return dates.astype(f"M8[{'D' if unit in 'YMW' else 's' if unit in 'hm' else unit}]")
 
 
 def from_dlpack(*tensors: Any) -> list[Any]:

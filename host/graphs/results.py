@@ -15,7 +15,7 @@ from gpu_pregel.host.devices.user_arrays import hand_out
 from gpu_pregel.host.graphs import package
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.interchange import as_table
+from gpu_pregel.host.graphs.tables import as_frame, as_table
 
 if TYPE_CHECKING:
     import pandas
@@ -90,16 +90,18 @@ class Result:
         return self._values
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame, by the user's ids."""
-        pandas = require("pandas", f"{type(self).__name__}.to_pandas")
-        columns: dict[str, Any] = dict(self._columns())
-        for name, column in columns.items():
-            if isinstance(column, np.ma.MaskedArray):
-                columns[name] = pandas.arrays.IntegerArray(column.data, np.ma.getmaskarray(column))
-        return pandas.DataFrame(columns)
+        """Return a data frame, by the user's ids; ids that no dtype holds exactly are a column of objects."""
+        require("pandas", f"{type(self).__name__}.to_pandas")
+        return as_frame(self._columns())
 
     def to_arrow(self) -> pyarrow.Table:
-        """Return an Arrow table, by the user's ids."""
+        """Return an Arrow table, by the user's ids.
+
+        Raises
+        ------
+        ArgumentTypeError
+            No type of Arrow holds all ids of a column exactly; the message names one.
+        """
         return as_table(self._columns())
 
     def summary(self) -> dict[str, Any]:

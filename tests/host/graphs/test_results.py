@@ -115,3 +115,37 @@ def test_results_join_to_a_data_frame(components: gp.Components) -> None:
     people: Any = needs("pandas", "test").DataFrame({"name": ["y", "a"]})
     people["component"] = components[people["name"].to_numpy()]
     assert people["component"].tolist() == ["x", "a"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "dtype"),
+    [([0, 1, 2, 3], "Int64"), ([5, 6, 7, 8], "Int64"), ([1, 2, 3, 2**63], "UInt64"), (["a", "b", "c", "d"], "str")],
+)
+def test_predecessors_are_missing_where_there_is_none(ids: list[Any], dtype: str) -> None:
+    pandas = needs("pandas", "test")
+    if dtype == "str":
+        dtype = str(pandas.Series(["a"]).dtype)
+    graph = gp.Graph.from_edgelist(ids[:2], ids[1:3], vertices=ids, directed=True)
+    for column, found in (("parent", gp.bfs(graph, ids[0])), ("predecessor", gp.sssp(graph, ids[0]))):
+        assert found.to_arrow()[column].to_pylist() == [ids[0], ids[0], ids[1], None]
+        frame = found.to_pandas()
+        assert str(frame[column].dtype) == dtype
+        assert frame[column].isna().tolist() == [False, False, False, True]
+
+
+def test_integer_ids_are_int64_in_tables() -> None:
+    needs("pandas", "test")
+    for ids in ([0, 1, 2], [1, 2, 3], np.array([4, 5, 6], np.int32)):
+        graph = gp.Graph.from_csr([0, 1, 2, 3], [1, 2, 0], directed=True, ids=ids)
+        frame = graph.to_pandas()
+        assert sorted((frame["source"] - frame["target"]).tolist()) == [-1, -1, 2]
+        labels = gp.connected_components(graph).to_arrow()
+        assert {*frame.dtypes.map(str), *map(str, labels.schema.types), *map(str, graph.to_arrow().schema.types)} == {
+            "int64"
+        }
+
+
+def test_empty_tables_keep_the_dtype_of_objects() -> None:
+    needs("pandas", "test")
+    assert gp.Graph.from_edgelist([], [], vertices=["a"]).to_pandas()["source"].dtype == object
+    assert gp.Graph.from_edgelist([], []).to_pandas()["source"].dtype == np.int64
