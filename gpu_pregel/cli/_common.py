@@ -72,6 +72,9 @@ def add_generator_options(parser: argparse.ArgumentParser, *, files: bool, posit
     parser.add_argument("--seed", type=whole_number(0), metavar="SEED", help="seed of the random graph")
 
 
+_SEPARATORS = {",": ",", ";": ";", "tab": "\t", "blanks": " "}
+
+
 def add_read_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for reading a file."""
     parser.add_argument("--format", metavar="NAME", help="format of the file (default: by suffix)")
@@ -93,6 +96,10 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weight-dtype", metavar="DTYPE", help="type of the weights, such as int32 or float32")
     parser.add_argument(
         "--header", action=argparse.BooleanOptionalAction, default=None, help="the first row names the columns, or not"
+    )
+    parser.add_argument("--separator", choices=tuple(_SEPARATORS), help="what separates the columns of a text file")
+    parser.add_argument(
+        "--id-type", choices=("int", "str"), help="what the ids of a text file are (default: by the ids)"
     )
     parser.add_argument(
         "--comments",
@@ -130,6 +137,8 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
         "weight_dtype": options.weight_dtype,
         "header": "auto" if options.header is None else options.header,
         "comments": "auto" if options.comments is None else options.comments,
+        "separator": _SEPARATORS.get(options.separator),
+        "id_type": options.id_type or "auto",
         "combine": options.combine,
         **({} if options.max_line_bytes is None else {"max_line_bytes": options.max_line_bytes}),
     }

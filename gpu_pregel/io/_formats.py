@@ -41,7 +41,7 @@ FORMATS = {
     "edgelist": GraphFormat(
         "edgelist",
         (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
-        options=("num_vertices", "renumber", "source", "target", "header", "comments"),
+        options=("num_vertices", "renumber", "source", "target", "header", "comments", "separator", "id_type"),
     ),
     "matrix-market": GraphFormat("matrix_market", (".mtx",)),
     "metis": GraphFormat("metis", (".graph",), undirected=True),
@@ -91,6 +91,8 @@ def read_graph(
     weight_dtype: Any = None,
     header: bool | str = "auto",
     comments: bool | str = "auto",
+    separator: str | None = None,
+    id_type: str = "auto",
     num_vertices: int | None = None,
     renumber: bool | str = "auto",
     combine: str | None = None,
@@ -149,6 +151,12 @@ def read_graph(
     comments : {"auto", True, False}
         Whether lines that start with ``#`` or ``%`` are comments; for edgelist. "auto": they are, but in .csv and .tsv
         files only before the first row; a later one is an error there, as it may be a row.
+    separator : {None, ",", ";", "\t", " "}
+        What separates the columns, for edgelist; " " stands for runs of blanks and tabs. Default: what the first line
+        has; an error if it has commas and semicolons.
+    id_type : {"auto", "int", "str"}
+        What the ids of an edgelist are. "auto": integers if all of them are, otherwise strings; integers with leading
+        zeros, as in postal codes, are an error then.
     num_vertices : int, optional
         The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
     renumber : {"auto", False}
@@ -168,8 +176,8 @@ def read_graph(
 
     Notes
     -----
-    If every id of a text file is an integer, the ids are integers; otherwise all of them are strings, so that ``007``
-    is not 7 if another id is a name. Blanks around an id are ignored. In .csv and .tsv files, and wherever commas or
+    If every id of a text file is an integer, the ids are integers; otherwise all of them are strings, unless
+    ``id_type`` says what they are. Blanks around an id are ignored. In .csv and .tsv files, and wherever commas or
     semicolons separate the columns, ids may be quoted; in .tsv files, ids may contain blanks.
 
     Raises
@@ -213,11 +221,16 @@ def read_graph(
         ("target", target is not None),
         ("header", header != "auto"),
         ("comments", comments != "auto"),
+        ("separator", separator is not None),
+        ("id_type", id_type != "auto"),
     ):
         if given and option not in FORMATS[chosen].options:
             raise ArgumentError(f"the format {chosen} does not support {option}=: omit it")
     if header != "auto" or not isinstance(header, str):
         check_flag("header", header)
+    if separator is not None:
+        check_choice("separator", separator, (",", ";", "\t", " "))
+    check_choice("id_type", id_type, ("auto", "int", "str"))
     if comments != "auto" or not isinstance(comments, str):
         check_flag("comments", comments)
     options = ReadOptions(
@@ -235,6 +248,8 @@ def read_graph(
         target=_end_column("target", target),
         header=header,
         comments=comments,
+        separator=separator,
+        id_type=id_type,
         max_line_bytes=check_integer("max_line_bytes", max_line_bytes, 1),
         mmap=check_flag("mmap", mmap),
     )

@@ -55,7 +55,7 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
     suffix = suffixes(path)[0]
     marks = Marks(_MARKS if options.comments else b"", options.comments == "auto" and suffix in (".csv", ".tsv"))
     line, number, blocks = first_data_line(blocks, marks.comments)
-    separator = _separator(suffix, line)
+    separator = _separator(path, options, line, number)
     rows, blocks = _first_rows(path, blocks, separator, marks)
     shown = [_decoded(row) for row in rows]
     has_quotes = any(b'"' in row.text for row in rows)
@@ -79,6 +79,7 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
         reason=f"the first edge (line {number}) has {width}",
         weight=weight,
         separator=separator,
+        has_exact_ids=options.id_type == "auto",
         comments=marks.comments,
         is_strict=marks.is_strict,
         first=None if options.num_vertices is None else 0,
@@ -90,16 +91,25 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
         names=None if names is None else tuple(names),
     )
     is_numeric = not rows or (
-        b'"' not in rows[0].text and all(is_integer(shown[0][position]) for position in chosen[:2])
+        options.id_type != "str"
+        and b'"' not in rows[0].text
+        and all(is_integer(shown[0][position]) for position in chosen[:2])
     )
     return Head(layout, is_numeric, has_quotes, blocks, number if rows else 0)
 
 
-def _separator(suffix: str, line: bytes) -> bytes | None:
+def _separator(path: str, options: ReadOptions, line: bytes, number: int) -> bytes | None:
     """Return the separator of the columns, ignoring quoted text; None stands for runs of blanks and tabs."""
+    if options.separator is not None:
+        return None if options.separator == " " else options.separator.encode()
     bare = re.sub(rb'"[^"]*"', b"", line)
+    suffix = suffixes(path)[0]
     marks = {".tsv": (b"\t", b",", b";"), ".csv": (b",", b";", b"\t")}.get(suffix, (b",", b";"))
-    return next((mark for mark in marks if mark in bare), None)
+    found = [mark for mark in marks if mark in bare]
+    if found[:1] != [b"\t"] and b"," in found and b";" in found:
+        problem = "commas and semicolons may separate the columns: pass separator=',' or separator=';'"
+        raise FormatError(path, problem, number)
+    return found[0] if found else None
 
 
 def _decoded(row: Row) -> list[str]:

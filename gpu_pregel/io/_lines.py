@@ -27,6 +27,8 @@ _LONGEST_ROW = 1 << 30
 """Bytes of a line where each is the row of a vertex."""
 _MOST_LINES = 1 << 12
 """Almost all lines have fewer bytes."""
+_BEFORE_COLUMNS = np.frombuffer(b' \t,;\n"+-', np.uint8)
+_LEADING_ZEROS = re.compile(rb"0[0-9]+(?![^ \t,;\r\n\"])")
 _EXACT = 2.0**53
 """float64 represents all integers up to this one."""
 _MOST_DIGITS = 1000
@@ -127,6 +129,8 @@ class Layout:
     comments: bytes = b""
     is_strict: bool = False
     """Whether comments may only stand before the first row."""
+    has_exact_ids: bool = False
+    """Whether ids with leading zeros are errors."""
     first: int | None = 0
     """The smallest valid id; None for no limit."""
     last: int | None = None
@@ -164,6 +168,8 @@ class LineParser:
         import pyarrow as pa
 
         batches = None
+        if self._layout.has_exact_ids and has_leading_zeros(block):
+            return [self._parse_by_line(block, number)]
         if not self._irregular:
             try:
                 batches = self._parse_by_arrow(block, self._layout.separator or _separator(block))
@@ -218,6 +224,16 @@ class LineParser:
         return columns + [np.array(row, layout.weight) for row in rows[layout.ids :]]
 
 
+def has_leading_zeros(block: bytes) -> bool:
+    """Return whether a column is an integer with leading zeros."""
+    letters = np.frombuffer(block, np.uint8)
+    zeros = np.flatnonzero(letters[:-1] == ord("0"))
+    after = letters[zeros + 1]
+    zeros = zeros[(after >= ord("0")) & (after <= ord("9"))]
+    begins = np.isin(letters[np.maximum(zeros, 1) - 1], _BEFORE_COLUMNS) | (zeros == 0)
+    return any(_LEADING_ZEROS.match(block, place) for place in zeros[begins].tolist())
+
+
 def normalize(block: bytes, layout: Layout) -> bytes:
     """Remove comments and, without a separator, make runs of blanks and tabs one blank, as Arrow requires."""
     text = block.replace(b"\r\n", b"\n")
@@ -265,6 +281,11 @@ def _parse_id(field: bytes, layout: Layout) -> int:
         required = layout.first == 0 and layout.last is not None
         raise ValueError(
             f"the id {_shown(field)} {problem}{', as num_vertices= requires: omit it' if required else ''}"
+        )
+    if layout.has_exact_ids and re.match(rb"[+-]?0[0-9]", field):
+        raise ValueError(
+            f"the id {_shown(field)} has leading zeros, which integers do not keep: pass id_type='str' to read all ids "
+            f"as text, or id_type='int'"
         )
     value = int(field) if len(field) <= _MOST_DIGITS else None
     if value is None or not _INT64.min <= value <= _INT64.max:

@@ -57,6 +57,13 @@ def as_integers(names: pyarrow.Array) -> Array | None:
     return np.from_dlpack(unsigned.cast(pa.int64()))
 
 
+def has_leading_zeros(names: pyarrow.Array) -> bool:
+    """Return whether one of these integers is written with leading zeros."""
+    import pyarrow.compute
+
+    return bool(pyarrow.compute.any(pyarrow.compute.match_substring_regex(names, r"^[+-]?0[0-9]")).as_py())
+
+
 def _all_match(names: pyarrow.Array, pattern: str) -> bool:
     import pyarrow.compute
 

@@ -36,6 +36,8 @@ class ReadOptions:
     target: str | int | None = None
     header: bool | str = "auto"
     comments: bool | str = "auto"
+    separator: str | None = None
+    id_type: str = "auto"
     max_line_bytes: int = 1 << 20
     mmap: bool = True
 

@@ -13,7 +13,7 @@ from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.io._files import Source
 from gpu_pregel.io._head import Head, check_rows, read_head
 from gpu_pregel.io._lines import line_blocks, may_be_inexact, normalize, parse_weight
-from gpu_pregel.io._names import NumberedIds, as_integers, number_ids
+from gpu_pregel.io._names import NumberedIds, as_integers, has_leading_zeros, number_ids
 from gpu_pregel.io._options import ReadOptions, cast_weights, weight_fault
 from gpu_pregel.io._rows import RowParser, can_parse, text_parts
 
@@ -56,10 +56,15 @@ class TableReader:
             return TextEdges(empty, empty, weight)
         if ids.names.index("").as_py() >= 0:
             self._fail("an id is missing", names=True)
+        wanted = self._options.id_type
         try:
-            integers = as_integers(ids.names)
+            integers = None if wanted == "str" else as_integers(ids.names)
         except ValueError as error:
             self._fail(str(error), names=False)
+        if integers is None and wanted == "int":
+            self._fail("id_type='int', but an id is a name", names=False)
+        if integers is not None and layout.has_exact_ids and has_leading_zeros(ids.names):
+            self._fail("an id has leading zeros: pass id_type='str' or id_type='int'", names=False)
         if integers is None and layout.last is not None:
             self._fail(f"num_vertices= requires integer ids, but there are names: {layout.last_reason}", names=False)
         if integers is None:

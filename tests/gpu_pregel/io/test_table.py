@@ -83,7 +83,13 @@ READABLE: list[tuple[str, str, str, dict[str, Any], list[tuple[Any, ...]]]] = [
     ("text", "a.txt", "# c\nann bob\nbob\t cid \n", {}, ANN_BOB),
     ("text with weights", "a.wel", "ann bob 3\nbob cid 1e2\n", {}, [("ann", "bob", 3.0), ("bob", "cid", 100.0)]),
     ("one name makes all ids strings", "a.txt", "1 2\n007 7\nx 1\n", {}, [("007", "7"), ("1", "2"), ("x", "1")]),
-    ("no name: leading zeros do not count", "a.csv", 'from,to\n"007",8\n', {}, [(7, 8)]),
+    ("leading zeros of integers", "a.csv", 'from,to\n"007",8\n', {"id_type": "int"}, [(7, 8)]),
+    ("leading zeros of strings", "a.csv", 'from,to\n"007",8\n7,8\n', {"id_type": "str"}, [("007", "8"), ("7", "8")]),
+    ("leading zeros of weights", "a.txt", "1 2 007\n", {}, [(1, 2, 7.0)]),
+    ("zeros and other columns", "a.txt", "0 10 00:05\n-0 20 05:00\n", {"weight": None}, [(0, 10), (0, 20)]),
+    ("integers as strings", "a.txt", "1 2\n3 4\n", {"id_type": "str"}, [("1", "2"), ("3", "4")]),
+    ("decimal commas", "a.csv", "1;2;x, y\n", {"separator": ";", "weight": None}, [(1, 2)]),
+    ("blanks chosen", "a.txt", "a,b c\n", {"separator": " "}, [("a,b", "c")]),
     ("hexadecimal is a name", "a.txt", "0 1\n0x10 1\n", {}, [("0", "1"), ("0x10", "1")]),
     ("missing values are names", "a.csv", "from,to\nNA,null\nnan,None\n", {}, [("NA", "null"), ("nan", "None")]),
     ("letters beyond ASCII", "a.csv", "from,to\nJürgen,小林\n", {}, [("Jürgen", "小林")]),
@@ -113,6 +119,17 @@ def test_numbering_is_by_first_appearance(write_file: WriteFile) -> None:
 
 
 REJECTED: list[tuple[str, str, str | bytes, dict[str, Any], int | None, str]] = [
+    (
+        "leading zeros",
+        "a.txt",
+        "1 2\n007 2\n",
+        {},
+        2,
+        "the id '007' has leading zeros, which integers do not keep: pass id_type=",
+    ),
+    ("quoted zeros", "a.csv", 'from,to\n1,"-02"\n', {}, 2, "the id '-02' has leading zeros"),
+    ("a name, not an integer", "a.txt", "1 2\nx 2\n", {"id_type": "int"}, 2, "the id 'x' is not an integer"),
+    ("two separators", "a.csv", "1;2;0,5\n", {}, 1, "pass separator=',' or separator=';'"),
     (
         "comment or row",
         "a.csv",
