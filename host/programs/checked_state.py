@@ -72,14 +72,16 @@ class CheckedState(CpuState):
             raise
         except Exception as error:
             failure = error
-        twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
-        twin.set_parameters(parameters, self._seed)
-        twin.change_parameters(parameters if changed is None else changed)
-        twin.attach(values, frontier)
-        twin.context_arrays, twin._given, twin.posted = aggregates, self._given, posted
-        if self.excluded is not None:
-            twin.exclude(self.excluded)
-        repeat(twin)
+        for asks_everyone in (False, True):
+            twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
+            twin.set_parameters(parameters, self._seed)
+            twin.change_parameters(parameters if changed is None else changed)
+            twin.attach([array.copy() for array in values], frontier.copy())
+            twin.context_arrays, twin._given = tuple(array.copy() for array in aggregates), self._given
+            twin.posted, twin.asks_everyone = posted, asks_everyone
+            if self.excluded is not None:
+                twin.exclude(self.excluded)
+            repeat(twin)
         raise ProgramError(
             f"a function fails in superstep {superstep} in compiled code ({type(failure).__name__}: {failure}), but "
             f"not in Python, where integers are exact: an intermediate result exceeds 64 bits, or is negative and of "

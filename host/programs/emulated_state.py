@@ -66,11 +66,13 @@ class EmulatedState(CudaState):
                 raise
             dtypes = {name: dtype for name, dtype, _ in self._program.aggregates}
             program = interpret_program(self._declaration, dtypes)
-            twin = PythonState(program, self._graph, PythonDevice(), always=self._always)
-            twin.set_parameters(self._sent_with, self._seed)
-            twin.attach(values, frontier)
-            twin.context_arrays, twin._given, twin.posted = aggregates, self._given, posted
-            if self.excluded is not None:
-                twin.exclude(self.excluded)
-            repeat(twin)
+            for asks_everyone in (False, True):
+                twin = PythonState(program, self._graph, PythonDevice(), always=self._always)
+                twin.set_parameters(self._sent_with, self._seed)
+                twin.attach([array.copy() for array in values], frontier.copy())
+                twin.context_arrays, twin._given = tuple(array.copy() for array in aggregates), self._given
+                twin.posted, twin.asks_everyone = posted, asks_everyone
+                if self.excluded is not None:
+                    twin.exclude(self.excluded)
+                repeat(twin)
             raise

@@ -1,10 +1,11 @@
-"""Master compute: what the host decides after each superstep of a vertex program, by ``halt`` or ``master``."""
+"""Master compute: what the host decides after a superstep of a vertex program, by ``halt`` or ``master``."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import Any
 
+from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.programs.interpreter import line_of
 from gpu_pregel.host.programs.master_step import Decision, MasterStep
 from gpu_pregel.host.programs.program import VertexProgram
@@ -12,7 +13,7 @@ from gpu_pregel.kernels.programs.fields import named_type
 
 
 class MasterCompute:
-    """Calls ``halt`` or ``master`` of a program after each superstep but superstep 0.
+    """Calls ``master`` of a program after each superstep, or ``halt`` after each but superstep 0.
 
     Parameters
     ----------
@@ -31,9 +32,9 @@ class MasterCompute:
         self, superstep: int, active_vertices: int, totals: tuple[Any, ...], parameters: tuple[Any, ...]
     ) -> Decision:
         """Return what is decided after a superstep with these aggregates and parameters."""
-        if superstep == 0:
-            return Decision(False, parameters)
         program = self._program
+        if superstep == 0 and program.master is None:
+            return Decision(False, parameters)
         role, function = ("halt", program.halt) if program.master is None else ("master", program.master)
         try:
             if program.master is None:
@@ -42,7 +43,12 @@ class MasterCompute:
             seen = self._parameters(*parameters)
             declared = program.declared_parameters
             step = MasterStep(declared, superstep, self._num_vertices, active_vertices, aggregated, seen)
-            program.master(step)
+            result = program.master(step)
+            if result is not None:
+                raise ArgumentTypeError(
+                    f"master returns {result!r:.80}, but must return None: parameters are set by step.set(NAME=value), "
+                    f"and the run is ended by step.halt()"
+                )
         except Exception as error:
             place = line_of(function, _last_line_in(function, error.__traceback__))
             error.add_note(f"raised by {role} after superstep {superstep} ({place})")

@@ -28,13 +28,18 @@ class MasterStep:
     Attributes
     ----------
     superstep : int
-        The superstep that has ended, from 1 on.
+        The superstep that has ended, from 0 on.
     num_vertices : int
     active_vertices : int
         Number of vertices that send in this superstep.
     aggregated : named tuple
-        The aggregates of this superstep.
+        The aggregates of this superstep; in superstep 0, which has none, the identities of their combiners.
     """
+
+    superstep: int
+    num_vertices: int
+    active_vertices: int
+    aggregated: Any
 
     def __init__(
         self,
@@ -45,9 +50,18 @@ class MasterStep:
         aggregated: Any,
         parameters: Any,
     ) -> None:
-        self.superstep, self.num_vertices, self.active_vertices = superstep, num_vertices, active_vertices
-        self.aggregated = aggregated
+        vars(self).update(superstep=superstep, num_vertices=num_vertices, active_vertices=active_vertices)
+        vars(self).update(aggregated=aggregated)
         self._declared, self._values, self._halted = declared, parameters, False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse to set anything: parameters and the end of the run are set by calls."""
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"step.{name} cannot be assigned: parameters are set by a call, step.set({name}={value!r:.80}), and "
+                f"the run is ended by step.halt()"
+            )
+        super().__setattr__(name, value)
 
     @property
     def parameters(self) -> Any:

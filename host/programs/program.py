@@ -100,13 +100,14 @@ class VertexProgram:
         The aggregates of the previous superstep are in ``ctx.aggregated``, by name.
     halt : callable, optional
         ``halt(aggregated)`` or ``halt(aggregated, parameters)``, a Python function called after each superstep but
-        superstep 0. The run ends if it returns true. It is the short form of a ``master`` that only halts.
+        superstep 0, which has no aggregates. The run ends if it returns true.
     master : callable, optional
-        ``master(step)``, a Python function called on the host after each superstep but superstep 0, instead of
-        ``halt``. It reads ``step.superstep``, ``step.num_vertices``, ``step.active_vertices``, ``step.aggregated`` and
-        ``step.parameters``; ``step.set(NAME=value)`` sets parameters, and ``step.halt()`` ends the run. What it sets
-        after superstep s all functions see in superstep s + 1; the messages of superstep s do not. A checkpoint has
-        what it decided, so that it is not called again for the same superstep.
+        ``master(step)``, a Python function called on the host after each superstep, instead of ``halt``. It reads
+        ``step.superstep``, ``step.num_vertices``, ``step.active_vertices``, ``step.aggregated`` (after superstep 0, the
+        identities of the combiners) and ``step.parameters``; ``step.set(NAME=value)`` sets parameters, and
+        ``step.halt()`` ends the run. It returns None. What it sets after superstep s all functions see in superstep
+        s + 1; the messages of superstep s do not. A checkpoint has what it decided, so that it is not called again for
+        the same superstep.
     parameters : mapping of str to dtype or number, optional
         Numbers that all functions read as ``ctx.parameters.NAME`` and that a run may set without compiling again: see
         ``parameters`` of :func:`gpu_pregel.run`. A dtype declares a parameter that every run must set; a number is a
@@ -148,7 +149,7 @@ class VertexProgram:
     A master that halves a step whenever the values change by less than it, and then ends the run:
 
     >>> def cool(step):
-    ...     if step.aggregated.change < step.parameters.step:
+    ...     if step.superstep > 0 and step.aggregated.change < step.parameters.step:
     ...         step.set(step=step.parameters.step / 2)
     ...     if step.parameters.step < 0.1:
     ...         step.halt()

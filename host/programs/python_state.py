@@ -159,6 +159,8 @@ class PythonState(ProgramState):
         self._parameters: Any = None
         self._stream = stream_of(0)
         self._woken: list[int] = []
+        self.asks_everyone = False
+        """Whether ``receives`` is called for vertices without messages, too, as a pull of compiled code does."""
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
         self._use(
@@ -254,6 +256,8 @@ class PythonState(ProgramState):
             ctx = self._context(v, superstep + 1, totals, changed)
             return bool(self._call("receives", ctx, self._value(v), ctx))
 
+        for v in range(self._n) if self.asks_everyone else ():
+            accepts(v)
         inbox: dict[int, Any] = {}
         combine = self._functions["combine"]
         for u in self._active():

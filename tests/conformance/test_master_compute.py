@@ -16,7 +16,10 @@ from tests.devices import PROGRAM_DEVICES, RUN_DEVICES, is_slow, ways
 
 def schedule(step: Any) -> None:
     """Change both parameters by what the superstep has left, and halt when few vertices have changed."""
-    if step.superstep % 3 == 0:
+    if step.superstep == 0:
+        assert step.aggregated.changed == 0
+        step.set(gain=step.parameters.gain + step.active_vertices, limit=95)
+    elif step.superstep % 3 == 0:
         step.set(gain=step.parameters.gain + step.aggregated.changed)
     elif step.active_vertices > step.num_vertices // 2:
         step.set(limit=step.parameters.limit - 5, gain=step.parameters.gain * 2)
@@ -51,6 +54,7 @@ def expected(graph: gp.Graph, program: gp.VertexProgram = PROGRAM) -> tuple[list
     values = [v + gain for v in range(n)]
     active = {v for v in range(n) if v % 3 < 2}
     rows, superstep, sent_gain = [(len(active), 0)], 0, gain
+    gain, limit = gain + len(active), 95
     while active:
         superstep += 1
         inbox: dict[int, int] = {}
@@ -131,17 +135,17 @@ def watch(seen: list[Any], **changes: Any) -> gp.VertexProgram:
 
 
 @RUN_DEVICES
-def test_a_master_runs_after_each_superstep_but_the_first(device: str) -> None:
+def test_a_master_runs_after_each_superstep(device: str) -> None:
     """A push runs many supersteps in a launch where no master decides between them."""
     seen: list[Any] = []
     path = gp.Graph.from_edgelist([0, 1], [1, 2])
     program = watch(seen, is_on=True, step=np.int64(5))
     result = gp.run(path, program, parameters=VALUES, device=device, max_supersteps=50)
     assert (result.status, result.supersteps) == ("halted", 4)
-    assert [one[:3] for one in seen] == [(1, 3, 3), (2, 3, 3), (3, 3, 3)]
-    assert [tuple(one[3]) for one in seen] == [(1, 0.5, False), (5, 0.5, True), (5, 0.5, True)]
+    assert [one[:3] for one in seen] == [(0, 3, 3), (1, 3, 3), (2, 3, 3), (3, 3, 3)]
+    assert [tuple(one[3]) for one in seen] == [(1, 0.5, False), *[(5, 0.5, True)] * 3]
     assert [type(one) for one in seen[0][3]] == [int, float, bool]
-    assert result.to_numpy().tolist() == [10, 10, 10]
+    assert result.to_numpy().tolist() == [15, 15, 15]
 
 
 @PROGRAM_DEVICES
@@ -163,7 +167,7 @@ def test_what_a_parameter_cannot_be_is_refused(
     with pytest.raises(error, match=match) as caught:
         gp.run(gp.grid(2, holes=0), watch([], **changes), parameters=VALUES, device=device)
     (note,) = caught.value.__notes__
-    assert note.startswith("raised by master after superstep 1 (")
+    assert note.startswith("raised by master after superstep 0 (")
     assert f"{Path(__file__).name}, line " in note
     assert note.endswith(": step.set(**changes))")
 
@@ -197,6 +201,32 @@ def test_an_assignment_to_a_parameter_says_how_it_is_set() -> None:
         gp.run(gp.grid(2, holes=0), replace(COUNTS, master=master), parameters=VALUES)
 
 
+def assign(step: Any) -> None:
+    step.step = 4
+
+
+@pytest.mark.parametrize(
+    ("master", "error", "match"),
+    [
+        (assign, AttributeError, r"step.step cannot be assigned: .* step.set\(step=4\), .* step.halt\(\)"),
+        (lambda step: True, ArgumentTypeError, r"master returns True, but must return None: .*step.set.*step.halt\(\)"),
+        (lambda step: {"step": 4}, ArgumentTypeError, r"master returns {'step': 4}, but must return None"),
+    ],
+)
+@pytest.mark.parametrize("device", ["cpu", "agents"])
+def test_what_has_no_effect_is_refused_with_the_remedy(device: str, master: Any, error: Any, match: str) -> None:
+    with pytest.raises(error, match=match) as caught:
+        gp.run(gp.grid(2, holes=0), replace(COUNTS, master=master), parameters=VALUES, device=device)
+    assert any("raised by master after superstep 0 (" in note for note in caught.value.__notes__)
+
+
+@RUN_DEVICES
+def test_a_master_may_halt_after_superstep_0(device: str) -> None:
+    program = replace(COUNTS, master=lambda step: step.halt())
+    result = gp.run(gp.grid(2, holes=0), program, parameters=VALUES, device=device)
+    assert (result.status, result.supersteps) == ("halted", 1)
+
+
 def print_both(step: Any, more: Any) -> None:
     print(step, more)
 
@@ -209,7 +239,7 @@ def test_halt_and_master_are_not_given_together() -> None:
 
 
 @RUN_DEVICES
-@pytest.mark.parametrize("stop", [3, 4, 5])
+@pytest.mark.parametrize("stop", [1, 3, 4, 5])
 def test_a_resumed_run_has_the_parameters_that_were_set(
     graph: gp.Graph, tmp_path: Path, device: str, stop: int
 ) -> None:

@@ -161,6 +161,24 @@ def test_an_index_beyond_a_short_array_whose_element_is_only_compared(role: str,
     assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "emulated")])
+def test_an_index_for_a_vertex_that_gets_no_message(way: dict[str, Any]) -> None:
+    """A pull of compiled code asks every vertex whether it receives."""
+    one = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        message=lambda value, ctx: value,
+        combine="min",
+        apply=lambda value, incoming, ctx: incoming,
+        receives=lambda value, ctx: TABLE[ctx.vertex] > -1,
+    )
+    graph = gp.Graph.from_edgelist(list("aba"), list("bcc"), vertices=list("abcde"), directed=True)
+    text = text_of(lambda: gp.run(graph, one, mode="pull", **way))
+    assert "receives fails for vertex 'd' in superstep 1" in text
+    assert "TABLE[ctx.vertex]: index 3 is out of bounds for axis 0 with size 3" in text
+    assert re.search(r"test_program_mistakes\.py, line \d+: receives=", text)
+
+
 CONSTANT: dict[str, tuple[Callable[..., Any], str]] = {
     "init": (lambda ctx: (TABLE[7] * 1.0, 1.0), "TABLE[7]: index 7 is"),
     "apply": (
