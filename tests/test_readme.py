@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import shlex
@@ -70,6 +71,20 @@ def test_links_and_pictures_lead_to_files_of_the_checkout() -> None:
     assert len(paths) > 10
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert "urls" not in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_ratios_are_those_of_the_results() -> None:
+    text, results = (ROOT / "README.md").read_text(), ROOT / "benchmarks" / "results"
+    stored = [json.loads(path.read_text()) for path in results.glob("cc*.json")]
+    graphs = [graph for one in stored for graph in one["graphs"]]
+    graphs += json.loads((results / "all.json").read_text())["algorithms"]["connected_components"]["graphs"]
+    ratios = [one["ratio"] for graph in graphs for one in graph["contestants"] if one["name"] == "gapbs"]
+    assert f"components in {min(ratios):.2f} to {max(ratios):.2f} of GAPBS's time" in text
+    chain, durable = (
+        json.loads((results / "workflows.json").read_text())["figures"][f"chain of three, {store}"]["ratio"]
+        for store in ("memory", "SQLite")
+    )
+    assert f"three nodes takes {chain:.2f} of its time, {durable:.2f} with a durable store" in text
 
 
 def test_the_table_of_algorithms_is_that_of_the_registry() -> None:

@@ -90,7 +90,8 @@ class Algorithm(NamedTuple):
         The devices on which it runs.
     gpu_from : int or None
         The number of stored edges from which on it is faster on a GPU than on the CPU, so that ``device="auto"`` takes
-        the GPU; None if it is at no size measured, or has not been measured. ``benchmarks/NOTES.md`` derives each.
+        the GPU; None if it was not faster at any size measured, or was not measured. ``benchmarks/NOTES.md`` derives
+        each.
     peers : tuple of str
         The names in ``benchmarks.peers`` of the libraries that it is compared with.
     """

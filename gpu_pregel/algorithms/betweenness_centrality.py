@@ -148,7 +148,7 @@ def betweenness_centrality(
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     sources : int or array_like of ids, optional
-        Use only the paths that start at these vertices, or at so many vertices chosen at random, and scale the scores
+        Use only the paths that start at these vertices, or at this number of random vertices, and scale the scores
         up, which estimates them. Default: all vertices.
     seed : int, default 0
         The seed of the random choice.
@@ -247,7 +247,7 @@ def edge_betweenness_centrality(
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     sources : int or array_like of ids, optional
-        Use only the paths that start at these vertices, or at so many vertices chosen at random, and scale the scores
+        Use only the paths that start at these vertices, or at this number of random vertices, and scale the scores
         up, which estimates them. Default: all vertices.
     seed : int, default 0
         The seed of the random choice.

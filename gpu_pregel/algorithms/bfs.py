@@ -27,11 +27,11 @@ Array = np.ndarray[Any, Any]
 
 _MAX_HOPS = (1 << 31) - 1
 _ALPHA = 15
-"""Pull if the frontier has more than one in so many of the edges not yet scanned, as in the paper."""
+"""Pull if the frontier has more than 1 / ``_ALPHA`` of the edges not yet scanned, as in the paper."""
 _SERIAL_EDGES = 1 << 14
-"""One thread takes about as long for so many edges as the others take to start."""
+"""Minimum number of edges worth starting other threads for."""
 _SLOT_VERTICES = 1 << 8
-"""A frontier of so many vertices per thread can be divided."""
+"""Minimum number of vertices per thread of a frontier that is divided."""
 _LEVEL_VERTICES = 4
 """Vertices of a frontier per level that slots go on alone. Near their borders, they reach vertices too late."""
 _SLOT_EDGES = 1 << 17

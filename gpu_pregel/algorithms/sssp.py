@@ -33,13 +33,13 @@ from gpu_pregel.host.superstep.phases import Phases
 Array = np.ndarray[Any, Any]
 
 _LEAST_BINS = 256
-"""The mean weight spans at most so many bins."""
+"""The mean weight spans at most this number of bins."""
 _WIDEST = 1e300
 """A bin for all distances below."""
 _MOST_BINS = 1 << 52
 """Numbers of bins are exact as float64."""
 _POOL_SHARE = 4
-"""The pool of the bins has room for one entry per so many edges, besides one per vertex."""
+"""The pool of the bins has room for one entry per ``_POOL_SHARE`` edges, besides one per vertex."""
 _SLOT_EDGES = 1 << 15
 """Edges that a slot should relax before it waits for the others."""
 _ROUND_EDGES = 1 << 20

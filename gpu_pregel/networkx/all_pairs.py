@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 _CHUNK = 8
 _FEW = 20
-"""One node of so many is few."""
+"""Nodes are few if they are at most the graph's nodes divided by this."""
 
 
 class Figures(NamedTuple):

@@ -35,7 +35,7 @@ class BellmanFord:
         self._reserve(len(edges.neighbors))
 
     def _reserve(self, capacity: int) -> None:
-        """Make room for so many predecessors."""
+        """Make room for ``capacity`` predecessors."""
         self._vertices, self._links = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
 
     def run(self, sources: Sequence[int]) -> None:

@@ -45,7 +45,7 @@ class Dijkstra:
         self._reserve(1)
 
     def _reserve(self, sources: int) -> None:
-        """Make room in the heap for all edges and so many sources."""
+        """Make room in the heap for all edges and ``sources`` sources."""
         capacity = len(self._edges.neighbors) + sources
         self._heap = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.uint32)
 

@@ -18,7 +18,7 @@ from gpu_pregel.networkx.searches import limit_of
 Array = np.ndarray[Any, Any]
 
 _BATCH = 1 << 14
-"""Searches are made until they have settled so many vertices in all."""
+"""Searches are made until they have settled this many vertices in all."""
 
 
 class Found(NamedTuple):

@@ -11,9 +11,9 @@ from gpu_pregel.networkx.reach import argument, count_nodes, reads_a_part
 from gpu_pregel.networkx.sizes import NEVER
 
 _CONVERTS = 10
-"""In a graph that is not converted, one node of so many is few."""
+"""In a graph that is not converted, up to the nodes divided by this are few."""
 _FEW_NODES, _FEW_PAIRS = 8, 24
-"""So many chosen nodes and pairs of nodes are few in a graph of any size."""
+"""Up to these numbers of chosen nodes and of pairs are few in a graph of any size."""
 
 _CHOSEN: dict[str, tuple[str, int, int]] = {
     "adamic_adar_index": ("ebunch", 1, 40),
@@ -44,8 +44,9 @@ _CHOSEN: dict[str, tuple[str, int, int]] = {
     "volume": ("S", 1, 6),
     "within_inter_cluster": ("ebunch", 1, 40),
 }
-"""The argument with the nodes or pairs that are read, and its position; one node of so many is few in a graph that is
-converted, as measured with 3,000 and 20,000 nodes. ``NEVER`` is for functions that read as few rows as NetworkX's."""
+"""The argument with the nodes or pairs that are read, and its position; up to the nodes divided by the number are few
+in a graph that is converted, as measured with 3,000 and 20,000 nodes. ``NEVER`` is for functions that read as few rows
+as NetworkX's."""
 
 
 def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

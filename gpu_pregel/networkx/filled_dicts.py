@@ -12,7 +12,7 @@ from gpu_pregel.kernels.networkx.dicts_cpu import fill
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 20
-"""The kernel holds the GIL for so many items, some tens of milliseconds."""
+"""Number of items for which the kernel holds the GIL, some tens of milliseconds."""
 
 # A dict that need not grow is filled in two thirds of the time; Python may cease to offer this function.
 _sized = getattr(ctypes.pythonapi, "_PyDict_NewPresized", None)

@@ -13,16 +13,17 @@ from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
 _NODES_A_CALL = 10
-"""Where NetworkX reads a part of a graph only, one call for so many nodes pays for a conversion."""
+"""Where NetworkX reads a part of a graph only, a conversion pays off from one call per this many nodes."""
 _PATIENCE, _FEWEST, _EDGES_A_CALL = 5, 2, 2
-"""Otherwise so many calls do, of searches the second number, as a function may call another of them, and one more for
-so many edges a node. If no more calls follow, these calls take about a fifth longer by that."""
+"""Otherwise it pays off from the first number of calls, of searches from the second one, as a function may call another
+of them, and from one more call per ``_EDGES_A_CALL`` edges a node. If no calls follow, a conversion makes these calls
+about a fifth longer."""
 _EARLY = 2_048
 """The smallest size for functions that may end early: sizes are measured with calls that end late."""
 _SMALL = 64
 """A graph of fewer nodes is asked for its size first, and is not converted for later calls."""
 _SAMPLE = 64
-"""The edges of so many nodes are counted to estimate those of all."""
+"""Number of nodes whose edges are counted to estimate those of all."""
 
 _seconds_handed_over = 0.0
 
@@ -95,7 +96,7 @@ def _too_small(name: str, graph: Any, *, is_converted: bool, is_estimate: bool =
     if sparse == others == dense == NEVER:
         return f"NetworkX is faster at graphs of every size{which}"
     n = len(graph)
-    # Denser graphs of so many nodes are larger: edges need not be counted to know that they are large enough.
+    # Denser graphs with this number of nodes are larger: edges need not be counted to know that they are large enough.
     if name not in ENDS_EARLY and n >= sparse and (SPARSE + 1) * n >= others and (DENSE + 1) * n >= dense:
         return None
     about = ""

@@ -21,7 +21,7 @@ from gpu_pregel.networkx.searches import BreadthFirst, limit_of, search_rows
 Array = np.ndarray[Any, Any]
 
 _BATCH = 1 << 14
-"""Searches from each vertex are made until they have found so many in all."""
+"""Searches from each vertex are made until they have found this many vertices in all."""
 
 
 def search(edges: Rows, source: int, cutoff: float | None) -> BreadthFirst:

@@ -20,7 +20,7 @@ class OrderedNodes:
     nodes : set
         In the order in which NetworkX's set has them.
     spare : int
-        The table is built anew when more than so many nodes have been removed.
+        The table is built anew when more than ``spare`` nodes have been removed.
     """
 
     def __init__(self, nodes: Iterable[Any], excluded: set[Any]) -> None:

@@ -59,7 +59,7 @@ _SEARCHED: dict[str, tuple[str, int]] = {
 }
 """The argument with the nodes from which alone these search, and its position; with their number in the first dict."""
 _FEW_SEARCHES = 3
-"""So many searches take less time than a conversion."""
+"""Up to this number of searches take less time than a conversion."""
 
 _STARTS: dict[str, str] = {
     "all_shortest_paths": "source",

@@ -39,11 +39,13 @@ class Callbacks:
         named = state.get("callbacks") or {}
         for event, name in named.items():
             if event not in EVENTS:
-                raise ArgumentError(f'the state\'s "callbacks" has the event {event!r:.80}: {", ".join(EVENTS)} exist')
+                raise ArgumentError(
+                    f'the state\'s "callbacks" has the unknown event {event!r:.80}; events: {", ".join(EVENTS)}'
+                )
             if not isinstance(name, str) or (name not in self._functions and name != event):
                 known = ", ".join(map(repr, self._functions)) or "none"
                 raise ArgumentError(
-                    f'the state\'s "callbacks" names {name!r:.80}, but create_agent(callbacks=...) has {known}: pass it'
+                    f'the state\'s "callbacks" names {name!r:.80}; functions of create_agent(callbacks=...): {known}'
                 )
         return {**self.usual, **named}
 

@@ -304,7 +304,7 @@ class AgentNodes:
         offered = [*self._tools] if state["tools"] is None else names_of_tools(state["tools"], self._tools)
         tool = self._tools[call["name"]] if call["name"] in offered else None
         if tool is None:
-            text = f"There is no tool {call['name']!r}. The tools are: {', '.join(offered) or 'there are none'}."
+            text = f"There is no tool {call['name']!r}. Available tools: {', '.join(offered) or 'none'}."
             return chat.tool_answer(text, call, failed=True)
         agreed = consent(tool, call, context)
         if isinstance(agreed, str):

@@ -14,7 +14,7 @@ from gpu_pregel.workflows.graph_spec import GraphSpec, NodeSpec
 from gpu_pregel.workflows.layered_layout import Arrow, Box, Point, place
 
 _MOST_NODES, _MOST_LINKS, _MOST_LIGHT_LINKS = 150, 400, 100
-"""Larger graphs are not laid out; where routers may lead anywhere, so many arrows say so."""
+"""Larger graphs are not laid out. The last number limits the arrows of routers that may lead anywhere."""
 
 
 # Mermaid.

@@ -87,7 +87,7 @@ def check_start(name: str, *, is_plain: bool) -> None:
 
 
 def check_node_options(name: str, cache: object, destinations: object) -> None:
-    """Refuse a cache that is no policy, and destinations that are one name."""
+    """Refuse a cache that is not a ``CachePolicy``, and destinations that are a single string."""
     if cache is not None and not isinstance(cache, CachePolicy):
         raise ArgumentTypeError(f"cache of node {name!r} must be a CachePolicy, not {cache!r:.200}")
     if isinstance(destinations, str):
@@ -187,7 +187,7 @@ def _routes(router: Router) -> Iterable[tuple[object, str]]:
 
 
 def _list(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names)) or "there are none"
+    return ", ".join(map(repr, names)) or "none"
 
 
 def check_carried(graph: BuiltGraph) -> None:

@@ -107,7 +107,7 @@ def choose_device(
     if threads is not None:
         return DeviceChoice("cpu", f"threads={threads} was passed")
     if gpu_from is None:
-        return DeviceChoice("cpu", f"{what} is faster on a GPU at no size measured")
+        return DeviceChoice("cpu", f"{what} has not been faster on a GPU at any size measured")
     if given_on is not None:
         return DeviceChoice(given_on, f"the arrays of the graph were given in the memory of {given_on}")
     compared = f"{what} is faster on a GPU from {gpu_from:,} stored edges on, and the graph has {edges:,}"

@@ -219,7 +219,7 @@ def parameter_kind(kind: Any) -> Any:
         return lambda number: (operator.index(number) & 0xFFFFFFFFFFFFFFFF).to_bytes(_SLOT, "little")
     as_c = {"float32": ctypes.c_float, "float64": ctypes.c_double}.get(str(kind))
     if as_c is None:
-        raise ArgumentTypeError(f"kernels on a GPU take no numbers of type {kind}: pass an array of them")
+        raise ArgumentTypeError(f"kernels on a GPU do not take numbers of type {kind}: pass an array of them")
     return lambda number: bytes(as_c(number)).ljust(_SLOT, b"\0")
 
 

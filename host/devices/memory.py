@@ -10,7 +10,7 @@ from gpu_pregel.errors import NotEnoughMemoryError
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _OWN_CONTROL_GROUP = Path("/proc/self/cgroup")
 _LITTLE = 1 << 20
-"""So many bytes are there: to look takes longer than building a small graph."""
+"""Fewer bytes are taken to be there: looking takes longer than building a small graph."""
 
 
 def available_memory() -> int | None:

@@ -35,7 +35,7 @@ _EXHAUSTED = 1 << 62
 _MAX_THREADS = 1 << 12
 _TICK_SECONDS = 0.1
 _FEW_ITEMS = 1 << 8
-"""So many items of cheap work take less time than waking the threads."""
+"""Up to this number of items, cheap work takes less time than waking the threads."""
 _WAKING_NANOSECONDS = 100_000
 """How long the calling thread computes few items before it wakes the others."""
 

@@ -75,13 +75,13 @@ class GraphConstructors(CSRGraph):
         Notes
         -----
         If all arrays are in the memory of one GPU, the edges are sorted there, and only the CSR is copied to the host.
-        Edge lists with ``vertices``, with ids that are no vertex numbers or beyond twice the number of edges, or whose
+        Edge lists with ``vertices``, with ids other than vertex numbers or beyond twice the number of edges, or whose
         weights are combined other than by "min", are copied to the host and built there.
 
         Raises
         ------
         GraphError
-            The arrays differ in length, an id is missing or no number below ``num_vertices``, a weight is NaN, or a sum
+            The arrays differ in length, an id is missing or not below ``num_vertices``, a weight is NaN, or a sum
             of weights does not fit its dtype.
         ArgumentTypeError
             An id is not hashable, or the weights have an unsupported dtype.

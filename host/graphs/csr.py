@@ -229,7 +229,7 @@ def finish_sums(csr: CSR, combination: Combination, fault: int, ids: Array | Non
     if fault >= 0:
         source, target = end if ids is None else (ids[[end[0]]].tolist()[0], ids[[end[1]]].tolist()[0])
         raise GraphError(
-            f"the weights of the parallel edges from {source!r} to {target!r} sum to no number of {dtype}: "
+            f"the weights of the parallel edges from {source!r} to {target!r} have a sum that {dtype} cannot hold: "
             f"{'use smaller weights' if dtype.itemsize == 8 and dtype.kind == 'f' else 'pass weights of float64'}, or "
             "another combine="
         )

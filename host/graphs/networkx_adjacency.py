@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _TABLE_FACTOR = 4
-"""Integers are looked up in a table if their range is at most so many times their number."""
+"""Integers are looked up in a table if their range is at most this multiple of their number."""
 _BLOCK = 1 << 20
-"""Kernels that hold the GIL read about so many neighbours at once, in a tenth of a second; then Ctrl-C is seen."""
+"""Number of neighbours that a kernel reads while it holds the GIL, about a tenth of a second; then Ctrl-C is seen."""
 
 
 class Adjacency(NamedTuple):

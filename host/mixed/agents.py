@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.mixed.agent_context import AgentContext
 
 _FEW_VERTICES = 512
-"""Up to so many vertices are computed in the calling process, in less time than workers take to start."""
+"""Up to this number of vertices are computed in the calling process, in less time than workers take to start."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Agents:
     combined : bool, default False
         Whether messages along edges to an agent are combined into one.
     max_lag : int, default 0
-        How many supersteps numeric vertices may run ahead of agents: what agents do arrives at most so many supersteps
-        later than it would otherwise, and the column ``lag`` of the trace has how many it was. Other agents wait until
+        The number of supersteps by which numeric vertices may run ahead of agents: what agents do arrives up to
+        ``max_lag`` supersteps late; the column ``lag`` of the trace has their number. Other agents wait until
         those that are being computed have ended. The last superstep waits for all, and so does one that
         leaves no numeric vertex active. Without workers there is no lag.
     on_failure : {"raise", "continue", "abort"} or callable
@@ -111,14 +111,14 @@ class Agents:
         self.check_options(self.compute or _nothing)
 
     def options(self, num_vertices: int) -> dict[str, Any]:
-        """Return the options of the agent runtime that differ from their defaults, for a graph of so many vertices."""
+        """Return the options of the agent runtime that differ from their defaults, for ``num_vertices`` vertices."""
         names = ("on_failure", "threads", "retry", "timeout", "max_memory", "observer")
         given = {name: getattr(self, name) for name in names}
         changed = {name: value for name, value in given.items() if value != getattr(Agents, name)}
         return {"workers": self.workers_for(num_vertices), **changed}
 
     def workers_for(self, num_vertices: int) -> int:
-        """Return the number of worker processes for a graph of so many vertices."""
+        """Return the number of worker processes for a graph of ``num_vertices`` vertices."""
         if self.workers != "auto":
             return self.workers
         if self.compute is not None or self.threads:

@@ -47,7 +47,7 @@ class MixedFormat(AgentFormat):
     ) -> None:
         """Store this run from now on; ``fields`` are the names of its values.
 
-        The store has the blobs ``stored``, and a base of agents of so many bytes.
+        The store has the blobs ``stored``, and a base of agents of this number of bytes.
         """
         self._run, self._side, self._fields = run, side, list(fields)
         self._history, self._trace = ArrayHistory(stored), bytes(stored.get(_TRACE, b""))

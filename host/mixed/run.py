@@ -106,10 +106,10 @@ def run(
         emulated device always checks divisions and indices. A GPU cannot check; there, an exception that a function
         raises, such as that of an index of a tuple, is always reported.
     fallback : {"agents", "error"}, optional
-        What happens if no device can compute the program, because its values are no numbers or Numba cannot compile
+        What happens if no device can compute the program, because it has non-numeric values or Numba cannot compile
         its functions: "agents" computes each vertex as an agent, with the same meaning but a thousand times as slowly,
         on more than a few hundred vertices in as many CPU worker processes as there are processors (see ``workers`` of
-        :class:`Agents`); "error" raises an error. Default: "agents" if the values are no numbers, otherwise "error".
+        :class:`Agents`); "error" raises an error. Default: "agents" for non-numeric values, otherwise "error".
         Agents store each superstep and use neither ``mode``, ``partitions`` nor
         ``threads``; what they compute is always checked.
     agents : Agents, optional
@@ -321,7 +321,7 @@ def _needs_agents(
     if not program.is_numeric:
         if fallback == "error":
             raise ArgumentError(
-                "no device can compute a program whose values or messages are no numbers: omit fallback='error', so "
+                "no device can compute a program with non-numeric values or messages: omit fallback='error', so "
                 "that agents compute it"
             )
         return True

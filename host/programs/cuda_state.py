@@ -380,7 +380,7 @@ class CudaState(ProgramState):
         return steps
 
     def _check_progress(self, rows: Array, superstep: int, launched: int, written: int, *, least: int = 1) -> None:
-        """Raise unless the device has run at least so many of the supersteps and stopped where they had to end."""
+        """Raise unless the device has run at least ``least`` of the supersteps and stopped where they had to end."""
         ends = (rows[:, 0] == 0) | (rows[:, 1] > self._push_limit)
         if not least <= written <= launched or (launched > 1 and bool(ends[:-1].any())):
             found = f"ran {written} supersteps of the {launched} launched from superstep {superstep} on"

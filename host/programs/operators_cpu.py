@@ -238,7 +238,7 @@ class CpuOperators:
 
 
 def _blocks(count: int) -> int:
-    """Return the number of work items of a queue of so many vertices."""
+    """Return the number of work items of a queue of ``count`` vertices."""
     return -(-count // vertices_cpu.ITEM)
 
 

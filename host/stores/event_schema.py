@@ -35,7 +35,7 @@ class EventStatements:
     rows: str = (
         "SELECT number, step, time, seal, data FROM @events WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
     )
-    # Keeps the newest rows that together have at most so many bytes.
+    # Keeps the newest rows that together have at most the given number of bytes.
     trim: str = (
         "DELETE FROM @events WHERE run = ? AND number < (SELECT MIN(number) FROM "
         "(SELECT number, SUM(size) OVER (ORDER BY number DESC) AS total FROM @events WHERE run = ?) AS sums "

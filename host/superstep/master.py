@@ -86,7 +86,7 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
 
 
 def limit_problem(begun: int, max_supersteps: int | None) -> str | None:
-    """Return why a run that has begun so many supersteps cannot be resumed with this limit, or None if it can."""
+    """Return why a run that has begun ``begun`` supersteps cannot be resumed with this limit, or None if it can."""
     if max_supersteps is None or begun <= max_supersteps:
         return None
     return (

@@ -76,7 +76,7 @@ class Trace(Sequence[dict[str, Any]]):
     after the superstep; ``messages``, the number sent; ``failed``, the number of failed vertices; ``retries``, the
     number of attempts beyond the first of each vertex; ``seconds``; and ``aggregated.NAME`` as above.
 
-    An aggregate that is no number, bool or None is a text of at most 60 characters: a text itself, or the ``repr`` of
+    An aggregate other than a number, bool or None is a text of at most 60 characters: a text itself, or the ``repr`` of
     other data. An aggregate of agents that is stored in more than 4096 bytes is the number of these bytes as a text.
 
     For a vertex program with agents, a row has the columns of both, in which ``active_vertices``, ``messages`` and

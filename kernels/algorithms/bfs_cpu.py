@@ -23,7 +23,7 @@ EDGES_AHEAD = 16
 SAMPLES = 256
 """Vertices from which the edges of a long frontier are estimated."""
 LONG = 64
-"""A search of so many levels in one thread is likely to be one of many more, as in a grid."""
+"""A search in one thread that reaches this number of levels is likely to have many more, as in a grid."""
 STOP_LENGTH = 8
 """What a slot reports: begin and end of its frontier, its level, and the edges scanned; to the end of a cache line."""
 DENSE_BITS = 40

@@ -34,7 +34,7 @@ _BEGINS, _ENDS, _KEYS, _ROWS = STATE, STATE + 2 * BATCH, STATE + 4 * BATCH, STAT
 COMMENTS, ROWS, IRREGULAR = 0, 1, 2
 _TAB, _FEED, _BLANK, _HASH, _PERCENT, _PLUS, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 32, 35, 37, 43, 45, 46, 48, 57
 _MOST_DIGITS = 15
-"""float64 represents all integers of so many digits."""
+"""float64 represents all integers with up to this number of digits."""
 _INEXACT = 2.0**53
 _FEEDS = np.uint64(0x0A0A0A0A0A0A0A0A)
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)

@@ -6,7 +6,7 @@ a value may be read by another thread only in the next call of an operator, unle
 Values are converted to the dtype of the array: floats lose their fraction in an array of integers.
 
 ``min``, ``max`` and ``add`` return the previous value; ``write_min`` and ``write_max`` return whether they changed the
-element, as in Ligra and Gemini, so that the slot of a ported program returns what they return.
+element. ``write_min`` does the same in Ligra and Gemini, so that the slot of a ported program returns its result.
 
 Examples
 --------

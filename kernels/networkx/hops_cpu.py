@@ -11,7 +11,7 @@ from gpu_pregel.kernels.library.jit_cpu import jit
 # Numba checks whether signed indices are negative: with unsigned ones a search takes two thirds of the time or less.
 U = np.uint64
 _FEW = 8
-"""A level is found backwards if the edges of all vertices to be found are so many times fewer than its own."""
+"""A level is found backwards if it has ``_FEW`` times as many edges as all vertices to be found."""
 
 
 @jit

@@ -57,7 +57,7 @@ def breadth_first_from_each(
     Parameters
     ----------
     cutoff : float
-        Vertices so many steps away are not searched from.
+        Vertices at this distance are not searched from.
     order : uint32[limit + n]
         Gets the vertices as they are found, search after search.
     parents : int64[limit + n]

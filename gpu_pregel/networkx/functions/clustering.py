@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 _CHUNK, _SQUARES_CHUNK = 64, 16
 _BLOCKS, _BLOCK_MEMORY = 64, 1 << 28
 _FEW = 8
-"""The triangles of at most a share of 1 / so many of the vertices are counted one by one."""
+"""The triangles of up to 1 / ``_FEW`` of the vertices are counted one by one."""
 
 
 def triangles(G: BackendGraph, nodes: Any = None) -> Any:

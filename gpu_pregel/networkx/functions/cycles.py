@@ -15,7 +15,7 @@ from gpu_pregel.networkx.results import pairs
 from gpu_pregel.networkx.searches import starts_of
 
 _STARTS = 1 << 8
-"""A kernel searches from so many vertices at a time, so that Ctrl-C is noticed."""
+"""Number of vertices from which one kernel searches; between kernels, Ctrl-C is noticed."""
 
 
 def cycle_basis(G: BackendGraph, root: Any = None) -> list[list[Any]]:

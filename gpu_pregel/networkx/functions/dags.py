@@ -23,7 +23,7 @@ from gpu_pregel.networkx.searches import REVERSE, breadth_first, depth_first, ve
 Array = np.ndarray[Any, Any]
 
 _STARTS = 1 << 12
-"""A kernel is called for so many vertices at a time, so that Ctrl-C is noticed."""
+"""Number of vertices per kernel; between kernels, Ctrl-C is noticed."""
 
 
 def ancestors(G: BackendGraph, source: Any) -> set[Any]:

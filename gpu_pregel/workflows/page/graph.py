@@ -75,7 +75,7 @@ def _lay_out(texts: Sequence[str], edges: Sequence[tuple[int, int]]) -> tuple[li
 
 
 def _folded(boxes: Sequence[Box]) -> list[int]:
-    """Return the layers of boxes if each layer has only so many of them."""
+    """Return the layers of boxes if the number of boxes per layer is limited."""
     rows, row = [0] * len(boxes), 0
     for layer in sorted({box.layer for box in boxes}):
         members = sorted([number for number, box in enumerate(boxes) if box.layer == layer], key=lambda k: boxes[k].x)

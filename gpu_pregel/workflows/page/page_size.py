@@ -11,7 +11,7 @@ _KEPT = ("superstep", "status", "row", "began", "ended")
 
 
 def limit_size(data: dict[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
-    """Return data of a page that take at most about so many bytes as JSON.
+    """Return data of a page that take at most about ``most`` bytes as JSON.
 
     The older half of what attempts emitted is left out, then the details of the older half of supersteps, and so on;
     rows of the trace are always kept.

@@ -86,7 +86,7 @@ class Replay:
     routes: Counter[tuple[Id, Id]] = field(default_factory=Counter)
 
     def committed(self, store: Store, run_id: str, first: int, most_bytes: int) -> Iterator[dict[str, Any]]:
-        """Yield the description of each commit from superstep ``first``; it may take at most so many bytes."""
+        """Yield the description of each commit from superstep ``first``; it may take at most ``most_bytes``."""
         saved = _load_before(store, run_id, first)
         state = unpack_state(saved.base())
         carried: list[Segment] = []

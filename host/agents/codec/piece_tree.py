@@ -59,7 +59,7 @@ def _items_of(x: Any) -> tuple[Sequence[Any], int]:
 
 
 def _is_wide(x: Any) -> bool:
-    """Whether a container, or one inside it, has so many items that it may need a branch."""
+    """Whether a container, or one inside it, has enough items to need a branch."""
     kind = type(x)
     if kind is list or kind is tuple or kind is dict:
         return len(x) >= _WIDE or any(map(_is_wide, x.values() if kind is dict else x))

@@ -52,7 +52,7 @@ class ReturnedTasks(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What has become of submitted tasks, beyond what ``take`` has returned.
+    """The state of submitted tasks, beyond the outcomes that ``take`` has returned.
 
     Attributes
     ----------

@@ -201,7 +201,7 @@ def test_the_caller_may_set_the_prompt_the_tools_and_the_limit() -> None:
     second = agent.invoke({"messages": "?", "max_iterations": 2}, THREAD)
     assert (second["status"], second["iteration"], second["system_prompt"]) == ("max_iterations", 2, "Be verbose.")
     refused = [one["content"] for one in second["messages"] if one["role"] == "tool"]
-    assert refused[0] == "There is no tool 'fail'. The tools are: greet."
+    assert refused[0] == "There is no tool 'fail'. Available tools: greet."
     assert "limit of 2 iterations" in refused[1]
 
 
@@ -277,8 +277,8 @@ def test_what_a_callback_raises_fails_its_node() -> None:
 @pytest.mark.parametrize(
     "given, message",
     [
-        ({"callbacks": {"model": "nobody"}}, "names 'nobody', but create_agent.* has 'note', 'model', 'error'"),
-        ({"callbacks": {"end": "note"}}, "has the event 'end': model, tool, step, error exist"),
+        ({"callbacks": {"model": "nobody"}}, "names 'nobody'; functions of create_agent.*: 'note', 'model', 'error'"),
+        ({"callbacks": {"end": "note"}}, "has the unknown event 'end'; events: model, tool, step, error"),
         ({"tools": ["nothing"]}, "has 'nothing', but the agent has the tools"),
         ({"tools": "greet"}, "must be a list of names or descriptions"),
         ({"max_iterations": 0}, 'the state\'s "max_iterations"'),

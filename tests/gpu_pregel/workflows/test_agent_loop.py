@@ -133,7 +133,7 @@ def test_what_goes_wrong_is_told_to_the_model() -> None:
     assert contents(result)[2:] == [
         "The tool fail failed: ValueError: boom",
         "The tool add failed: a: Input should be a valid integer, unable to parse string as an integer, not 'x'",
-        "There is no tool 'nothing'. The tools are: add, fail.",
+        "There is no tool 'nothing'. Available tools: add, fail.",
         "The tool add failed: the arguments are not a JSON object: {",
         "Sorry.",
     ]

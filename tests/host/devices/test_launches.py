@@ -382,7 +382,7 @@ def test_invalid_arguments() -> None:
         parameters.pack((byte,), (_array(8, np.bool_, 0),))
     with pytest.raises(TypeError, match="float"):
         parameters.pack((parameter_kind(types.int64),), (1.5,))
-    with pytest.raises(ArgumentTypeError, match="take no numbers of type complex128"):
+    with pytest.raises(ArgumentTypeError, match="do not take numbers of type complex128"):
         parameter_kind(types.complex128)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         parameters.pack((byte, byte), (_array(8, np.uint8, 0),))
