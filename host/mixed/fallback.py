@@ -27,7 +27,7 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import InterpretedProgram, interpret_program
 from gpu_pregel.host.programs.run import Given, ProgramResult, identify
 from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator, MasterAggregator
-from gpu_pregel.host.superstep.trace import Trace, aggregate_columns, traced_value
+from gpu_pregel.host.superstep.trace import Trace, aggregate_columns, traced_value, without_extremes
 from gpu_pregel.kernels.programs.fields import Fields, named_type
 
 Array = np.ndarray[Any, Any]
@@ -120,7 +120,7 @@ def _decide(
         figures.append((master.superstep, 0, 0, 0))
     active = figures[-1][1]
     totals = tuple(master.aggregated(name) for name, *_ in program.aggregates)
-    figures[-1] = (*figures[-1], *_traced(program, totals))
+    figures[-1] = (*figures[-1], *_traced(program, totals, applied=figures[-1][3]))
     if len(figures) >= _BLOCK_ROWS:  # so that a superstep does not decode and encode the rows of all before it
         master.aggregated(EARLIER_FIGURES).append(encode(figures))
         figures.clear()
@@ -179,9 +179,12 @@ def _totals(program: InterpretedProgram, aggregates: Iterable[Any]) -> list[Any]
     return [one if dtype.kind == "O" else dtype.type(one) for (_, dtype, _), one in pairs]
 
 
-def _traced(program: InterpretedProgram, aggregates: Iterable[Any]) -> list[Any]:
+def _traced(program: InterpretedProgram, aggregates: Iterable[Any], *, applied: int) -> list[Any]:
     """Return aggregates as the trace has them."""
-    return list(map(traced_value, _totals(program, aggregates)))
+    totals = _totals(program, aggregates)
+    if not applied:
+        totals = without_extremes(program.declaration, totals, [initial for *_, initial in program.aggregates])
+    return list(map(traced_value, totals))
 
 
 def _rows(program: InterpretedProgram, found: AgentResult) -> list[dict[str, Any]]:
@@ -190,7 +193,7 @@ def _rows(program: InterpretedProgram, found: AgentResult) -> list[dict[str, Any
     blocks = [*map(decode, found.aggregates[EARLIER_FIGURES]), found.aggregates[FIGURES]]
     figures = {step: counts for block in blocks for step, *counts in block}
     names = [name for name, *_ in program.aggregates]
-    start = _traced(program, [initial for *_, initial in program.aggregates])
+    start = _traced(program, [initial for *_, initial in program.aggregates], applied=0)
     rows: list[dict[str, Any]] = []
     sent = 0
     for step in range(max(found.superstep, 1)):
