@@ -99,8 +99,9 @@ def fold_superstep(
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
     function, halted = state.function, False
     if options.master is not None:
-        function, halted = _ask_master(options.master, options, ledger.step, count, values, function)
-        # The master may have modified the values.
+        unchanged = {name: aggregates[name] for name in options.reductions if name not in values}
+        function, halted = _ask_master(options.master, options, ledger.step, count, values, unchanged, function)
+        # The master may have modified the values that it has read.
         aggregates |= {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     active = awake if inbox.keys() <= awake else awake.union(inbox)
     timers = state.timers
@@ -212,7 +213,7 @@ def _fold_aggregates(
         aggregator, made = options.aggregators_by_name[name], contributions.get(name, [])
         before = aggregator.initial
         if aggregator.persistent:
-            if not made and options.master is None:
+            if not made:
                 continue
             before = decode(encoded[name], name=f"the aggregate {name!r}")
         try:
@@ -322,10 +323,11 @@ def _ask_master(
     step: int,
     count: int,
     aggregates: dict[str, Any],
+    unchanged: dict[str, bytes],
     function: str,
 ) -> tuple[str, bool]:
     """Return the next superstep's compute function, and whether the run ends."""
-    context = MasterContext(step, count, aggregates, options.functions_by_name)
+    context = MasterContext(step, count, aggregates, unchanged, options.functions_by_name)
     master(context)
     return context.function or function, context.halted
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gpu_pregel.host.agents.codec import decode
+
 
 class MasterContext:
     """Aggregates of a superstep, and the decisions that a ``master`` function may take after it.
@@ -14,18 +16,28 @@ class MasterContext:
     superstep, num_vertices : int
     """
 
-    def __init__(self, superstep: int, num_vertices: int, aggregates: dict[str, Any], functions: Iterable[str]) -> None:
+    # ``unchanged`` are persistent aggregates without contributions, encoded: reading all of them would take time.
+
+    def __init__(
+        self,
+        superstep: int,
+        num_vertices: int,
+        aggregates: dict[str, Any],
+        unchanged: dict[str, bytes],
+        functions: Iterable[str],
+    ) -> None:
         self.superstep, self.num_vertices = superstep, num_vertices
         self.halted = False
         self.function: str | None = None
-        self._aggregates, self._functions = aggregates, tuple(functions)
+        self._aggregates, self._unchanged, self._functions = aggregates, unchanged, tuple(functions)
 
     def aggregated(self, name: str) -> Any:
         """Return an aggregate of this superstep."""
+        if name in self._unchanged:
+            self._aggregates[name] = decode(self._unchanged.pop(name), name=f"the aggregate {name!r}")
         if name not in self._aggregates:
-            raise KeyError(
-                f"no aggregator {name!r}; declared aggregators: {', '.join(map(repr, self._aggregates)) or 'none'}"
-            )
+            declared = ", ".join(map(repr, (*self._aggregates, *self._unchanged))) or "none"
+            raise KeyError(f"no aggregator {name!r}; declared aggregators: {declared}")
         return self._aggregates[name]
 
     def halt(self) -> None:

@@ -27,7 +27,7 @@ from gpu_pregel.host.agents.vertex_options import (
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
-from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator
+from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator, MasterAggregator
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
@@ -69,6 +69,8 @@ class RunOptions:
         The reductions of all other aggregators.
     traced : list of str
         The aggregators that are columns of the trace.
+    unsent : set of str
+        Those that partitions do not get.
     observers : list of callables
     quick : set of Id
         Vertices whose last attempts took little time; runs with copies of the options learn from each other.
@@ -110,6 +112,7 @@ class RunOptions:
     folds: dict[str, SuperstepFold] = field(init=False)
     reductions: dict[str, Reduction] = field(init=False)
     traced: list[str] = field(init=False)
+    unsent: set[str] = field(init=False)
     observers: list[Observer] = field(init=False)
     quick: set[bytes] = field(init=False, default_factory=set, repr=False, compare=False)
     described: dict[str, Any] | None = field(init=False, default=None, repr=False, compare=False)
@@ -142,6 +145,7 @@ class RunOptions:
         self.functions_by_name = self._functions()
         self._check_timeout()
         self.aggregators_by_name, self.folds, self.reductions, self.traced = {}, {}, {}, []
+        self.unsent = set()
         for name, aggregator in _by_name("aggregators", self.aggregators).items():
             self._add_aggregator(name, aggregator)
 
@@ -233,6 +237,8 @@ class RunOptions:
         if aggregator.initial is None:
             aggregator = replace(aggregator, initial=reduction.identity)
         self.aggregators_by_name[name] = aggregator
+        if isinstance(aggregator, MasterAggregator):
+            self.unsent.add(name)
         if isinstance(aggregator.combine, SuperstepFold):
             self.folds[name] = aggregator.combine
         else:

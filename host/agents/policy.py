@@ -125,7 +125,9 @@ class AgentPolicy:
         """Let the partitions compute until no attempt is running or queued."""
         self._fill_queue(order, journal)
         state, queue, transport, stealing = self.state, self._queue, self._transport, self._stealing
-        count = len(state.vertices)
+        count, aggregates = len(state.vertices), state.aggregates
+        if unsent := self._options.unsent:
+            aggregates = {name: data for name, data in aggregates.items() if name not in unsent}
         while not queue.is_empty():
             now = time.monotonic()
             if journal is not None:
@@ -136,7 +138,7 @@ class AgentPolicy:
                     guests = {one: state.vertices[one] for one in stealing.on_submit(partition, vertices, now)}
                 with self._handing_over:
                     tasks = order.begin(vertices)
-                transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks, guests))
+                transport.submit(partition, Batch(superstep, count, state.function, aggregates, tasks, guests))
             until = queue.next_time()
             if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
                 until = look if until is None else min(until, look)

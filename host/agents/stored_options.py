@@ -42,6 +42,7 @@ def _describe_all(options: RunOptions) -> StoredOptions:
     described["aggregators"] = {
         name: [_describe(one.combine), encode(one.initial), one.persistent]
         for name, one in options.aggregators_by_name.items()
+        if name not in options.unsent  # runs of versions without them can be continued
     }
     return described
 

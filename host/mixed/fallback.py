@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import ProgressObserver
 from gpu_pregel.host.agents.results import AgentResult
@@ -19,20 +20,19 @@ from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.mixed.agents import Agents
 from gpu_pregel.host.mixed.identity import identity_aggregator, is_stored, open_store
-from gpu_pregel.host.mixed.program_vertex import FIGURES, PARAMETERS, ProgramVertex, add_figures
+from gpu_pregel.host.mixed.program_vertex import EARLIER_FIGURES, FIGURES, PARAMETERS, ProgramVertex, add_figures
 from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity
 from gpu_pregel.host.programs.master_compute import MasterCompute, master_compute
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import InterpretedProgram, interpret_program
 from gpu_pregel.host.programs.run import Given, ProgramResult, identify
-from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator
-from gpu_pregel.host.superstep.trace import Trace, aggregate_columns, traced_value
+from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator, MasterAggregator
+from gpu_pregel.host.superstep.trace import Trace, aggregate_columns, traced_value, without_extremes
 from gpu_pregel.kernels.programs.fields import Fields, named_type
 
-if TYPE_CHECKING:
-    pass
-
 Array = np.ndarray[Any, Any]
+_BLOCK_ROWS = 32
+"""Rows of the trace that are moved at once to those that later supersteps do not read."""
 
 
 def run_as_agents(
@@ -98,7 +98,10 @@ def _aggregators(
     program: InterpretedProgram, parameters: tuple[Any, ...], identity: Identity | None
 ) -> dict[str, Aggregator]:
     """Return the aggregators of the agents: the program's, figures, changing parameters, the identity of the run."""
-    result: dict[str, Aggregator] = {FIGURES: InternalAggregator(add_figures, initial=[], persistent=True)}
+    result: dict[str, Aggregator] = {
+        FIGURES: InternalAggregator(add_figures, initial=[], persistent=True),
+        EARLIER_FIGURES: MasterAggregator("last", initial=[], persistent=True),
+    }
     if program.declaration.master is not None:
         result[PARAMETERS] = InternalAggregator("last", initial=[one.item() for one in parameters], persistent=True)
     if identity is not None:
@@ -117,7 +120,10 @@ def _decide(
         figures.append((master.superstep, 0, 0, 0))
     active = figures[-1][1]
     totals = tuple(master.aggregated(name) for name, *_ in program.aggregates)
-    figures[-1] = (*figures[-1], *_traced(program, totals))
+    figures[-1] = (*figures[-1], *_traced(program, totals, applied=figures[-1][3]))
+    if len(figures) >= _BLOCK_ROWS:  # so that a superstep does not decode and encode the rows of all before it
+        master.aggregated(EARLIER_FIGURES).append(encode(figures))
+        figures.clear()
     if compute is None:
         return
     has_master = program.declaration.master is not None
@@ -173,17 +179,21 @@ def _totals(program: InterpretedProgram, aggregates: Iterable[Any]) -> list[Any]
     return [one if dtype.kind == "O" else dtype.type(one) for (_, dtype, _), one in pairs]
 
 
-def _traced(program: InterpretedProgram, aggregates: Iterable[Any]) -> list[Any]:
+def _traced(program: InterpretedProgram, aggregates: Iterable[Any], *, applied: int) -> list[Any]:
     """Return aggregates as the trace has them."""
-    return list(map(traced_value, _totals(program, aggregates)))
+    totals = _totals(program, aggregates)
+    if not applied:
+        totals = without_extremes(program.declaration, totals, [initial for *_, initial in program.aggregates])
+    return list(map(traced_value, totals))
 
 
 def _rows(program: InterpretedProgram, found: AgentResult) -> list[dict[str, Any]]:
     """Return the trace of the program from the figures of its supersteps and the times of those of this process."""
     seconds = {row["superstep"]: row["seconds"] for row in found.trace}
-    figures = {step: counts for step, *counts in found.aggregates[FIGURES]}
+    blocks = [*map(decode, found.aggregates[EARLIER_FIGURES]), found.aggregates[FIGURES]]
+    figures = {step: counts for block in blocks for step, *counts in block}
     names = [name for name, *_ in program.aggregates]
-    start = _traced(program, [initial for *_, initial in program.aggregates])
+    start = _traced(program, [initial for *_, initial in program.aggregates], applied=0)
     rows: list[dict[str, Any]] = []
     sent = 0
     for step in range(max(found.superstep, 1)):

@@ -147,7 +147,7 @@ class MixedRun:
                 combined=self.agents.combined,
             )
             compute = master_compute(self.program, self.graph.num_vertices)
-            policy = NumericPolicy(ready.state, ready.directions, self.given.parameters, compute)
+            policy = NumericPolicy(ready.state, self.program, ready.directions, self.given.parameters, compute)
             recovered, options, packs = self._recover(states, stack)
             beside = partial(self._beside, ready, side, policy, recovered, packs)
             run = AgentRun(options, recovered, beside)

@@ -15,9 +15,9 @@ from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numb
 from gpu_pregel.kernels.programs.fields import VertexContext, stream_of
 
 FIGURES = "figures of supersteps"
-"""The aggregator of the trace; with spaces it is no name that a program may use."""
-
-
+"""The aggregator of the latest rows of the trace; with spaces it is no name that a program may use."""
+EARLIER_FIGURES = "figures of earlier supersteps"
+"""The aggregator of the rows before them, encoded in blocks."""
 PARAMETERS = "parameters of supersteps"
 """The aggregator of the parameters that a program's ``master`` changes."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import DeviceError
 from gpu_pregel.host.programs.directions import DirectionRule
 from gpu_pregel.host.programs.master_compute import MasterCompute
 from gpu_pregel.host.programs.master_step import Decision
+from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import COMMIT, Start, Waits
-from gpu_pregel.host.superstep.trace import aggregate_columns
+from gpu_pregel.host.superstep.trace import aggregate_columns, without_extremes
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 
@@ -39,6 +41,7 @@ class NumericPolicy:
     Parameters
     ----------
     state : ProgramState
+    program : VertexProgram
     directions : DirectionRule
     parameters : tuple of scalars
         Those of superstep 0, of the declared dtypes.
@@ -49,11 +52,12 @@ class NumericPolicy:
     def __init__(
         self,
         state: ProgramState,
+        program: VertexProgram,
         directions: DirectionRule,
         parameters: tuple[Any, ...],
         compute: MasterCompute | None,
     ) -> None:
-        self._state, self._directions, self._compute = state, directions, compute
+        self._state, self._program, self._directions, self._compute = state, program, directions, compute
         self._activity, self._totals = Activity(0, 0), state.initial_totals
         self._decision = Decision(False, parameters)
         self._direction, self._rule, self._superstep, self._compiled = "init", "only", 0, 0.0
@@ -123,6 +127,9 @@ class NumericPolicy:
         seconds = (max(0.0, seconds - compiled) if compiled else seconds) / len(reports)
         result: list[FoldedSuperstep[NumericChange]] = []
         for activity, applied, totals in reports:
+            shown: Sequence[Any] = totals
+            if not applied:
+                shown = without_extremes(self._program, totals, self._state.initial_totals)
             row = {
                 "superstep": superstep,
                 "direction": direction,
@@ -134,7 +141,7 @@ class NumericPolicy:
                 "seconds": seconds,
                 "compile_seconds": compiled,
                 "bytes": self._state.bytes_moved(direction, sent),
-                **aggregate_columns(self._state.aggregate_names, totals),
+                **aggregate_columns(self._state.aggregate_names, shown),
             }
             decision = self.decide(superstep, activity, totals)
             change = NumericChange(activity, totals, decision)

@@ -165,7 +165,8 @@ def run(
         ready = prepare(graph, program, given, target, mode, partitions, deterministic=deterministic, check=check)
         state = ready.state
         journal, resumed = (None, None) if checkpoints is None else checkpoints.begin(state)
-        policy = NumericPolicy(state, ready.directions, given.parameters, master_compute(program, graph.num_vertices))
+        compute = master_compute(program, graph.num_vertices)
+        policy = NumericPolicy(state, program, ready.directions, given.parameters, compute)
         if resumed is not None:
             policy.resume(resumed.supersteps - 1, resumed.plan, resumed.totals, resumed.decision)
         with SuperstepProgress(shown=progress) as bar:
@@ -211,7 +212,7 @@ def _name_vertex(
         graph, program, given, target, mode, partitions, deterministic=deterministic, check=False, repeats=True
     )
     compute = master_compute(program, graph.num_vertices)
-    policy = NumericPolicy(ready.state, ready.directions, given.parameters, compute)
+    policy = NumericPolicy(ready.state, program, ready.directions, given.parameters, compute)
     _make_master(policy, None, None, max_supersteps, lambda *_, **__: None).run()
 
 

@@ -63,3 +63,7 @@ class Aggregator:
 
 class InternalAggregator(Aggregator):
     """An aggregator of a layer on top of the runtime of agents, which the trace does not show."""
+
+
+class MasterAggregator(InternalAggregator):
+    """An internal aggregator that only the ``master`` function reads and writes; partitions do not get it."""

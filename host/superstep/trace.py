@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from gpu_pregel.host.programs.program import VertexProgram
+
 AGGREGATED = "aggregated."
 """Begins the names of the columns of aggregates, so that these may have the names of other columns."""
 _LONGEST = 60
@@ -54,6 +56,8 @@ _WORDS = ("direction", "rule")
 _INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
 _VERTICES, _EDGES = "#d9480f", "#486581"
 _COMPILING = "#829ab1"
+_NULLABLE: dict[type, str] = {int: "Int64", bool: "boolean"}
+"""The dtypes of columns with missing values."""
 _SHORT = Repr()
 _SHORT.maxother = _SHORT.maxstring = _LONGEST
 _DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
@@ -69,8 +73,8 @@ class Trace(Sequence[dict[str, Any]]):
     ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number sent, taken or not;
     ``applied``, the number of vertices that ran ``apply``; ``seconds``; ``compile_seconds``, the time to compile the
     superstep's kernels or to load them from disk, which ``seconds`` excludes; ``bytes``, the memory traffic of a model
-    that streams each array once; and ``aggregated.NAME``, the aggregate of that name, which is its identity in
-    superstep 0.
+    that streams each array once; and ``aggregated.NAME``, the aggregate of that name: where no vertex has applied,
+    as in superstep 0, its identity, or None for "min" and "max".
 
     For agents, a row is a dict of ``superstep``; ``computed``, the number of vertices computed; ``active_vertices``
     after the superstep; ``messages``, the number sent; ``failed``, the number of failed vertices; ``retries``, the
@@ -155,7 +159,14 @@ class Trace(Sequence[dict[str, Any]]):
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with one row per superstep."""
         pandas = require("pandas", "Trace.to_pandas")
-        return pandas.DataFrame(list(self), columns=list(self._headings))
+        table = pandas.DataFrame(list(self), columns=list(self._headings))
+        for name in table.columns[table.isna().any()]:
+            kinds = {type(row.get(name)) for row in self._rows} - {type(None)}
+            if len(kinds) == 1 and (
+                dtype := _NULLABLE.get(*kinds)
+            ):  # a float would not have all of an integer's digits
+                table[name] = pandas.array([row.get(name) for row in self._rows], dtype)
+        return table
 
     def to_text(self) -> str:
         """Return an aligned table with one line per superstep and a line of totals; long traces omit the middle."""
@@ -259,6 +270,15 @@ def aggregate_columns(names: Iterable[str], totals: Iterable[Any]) -> dict[str, 
     return {f"{AGGREGATED}{name}": traced_value(total) for name, total in zip(names, totals, strict=True)}
 
 
+def without_extremes(program: VertexProgram, totals: Iterable[Any], identities: Iterable[Any]) -> list[Any]:
+    """Return the aggregates of a superstep in which no vertex has applied: None for "min" and "max" of nothing."""
+    combines = (one.combine for one in program.aggregators.values())
+    return [
+        None if combine in ("min", "max") and total == identity else total
+        for combine, total, identity in zip(combines, totals, identities, strict=True)
+    ]
+
+
 def traced_value(value: Any) -> Any:
     """Return an aggregate as a row has it: a Python number, bool, None or a short text, which can be hashed."""
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:  # without importing NumPy
@@ -283,6 +303,8 @@ def _cells(row: dict[str, Any], headings: Iterable[str]) -> list[str]:
 def _cell(key: str, value: Any) -> str:
     if key in ("seconds", "compile_seconds") and value != "":
         return _milliseconds(value)
+    if value is None:
+        return ""
     if key == "bytes":
         return f"{value / 1e6:,.1f}"
     if isinstance(value, float):

@@ -152,7 +152,7 @@ def run(
     always = program.active == "always"
     options: dict[str, Any] = {"partitions": partitions, "push_limit": rule.push_limit, "exchange": exchange}
     state = make_state(target, graph, compiled, always=always, **options)
-    policy = NumericPolicy(state, rule, (), None)
+    policy = NumericPolicy(state, program, rule, (), None)
     master = Master(policy, max_supersteps=9, observe=lambda kind, row: None)
     master.run()
     return [target.download(array).tobytes() for array in state.values], rows_of(master.trace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -341,3 +342,48 @@ def test_the_identity_of_a_tuple_keeps_the_types_of_its_fields() -> None:
         gp.run(edge, program, device=device, max_supersteps=2).to_dict() for device in ("agents", "python")
     )
     assert found == expected == {0: (np.iinfo(np.int64).max, np.inf), 1: (0, 0.5)}
+
+
+def counting(graph: gp.Graph, supersteps: int, **options: Any) -> gp.ProgramResult:
+    program = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        message=lambda value, ctx: value,
+        combine="sum",
+        apply=lambda value, incoming, ctx: value + 1,
+        active="always",
+        aggregators={"most": gp.Aggregator("max", lambda old, new, ctx: new)},
+    )
+    return gp.run(graph, program, device="agents", max_supersteps=supersteps, **options)
+
+
+def codec_calls(graph: gp.Graph, supersteps: int) -> int:
+    """How many functions of the codec a run calls, at most one for each item of what it encodes and decodes."""
+    calls = 0
+
+    def count(frame: Any, event: str, _: Any) -> None:
+        nonlocal calls
+        calls += event == "call" and f"{os.sep}codec{os.sep}" in frame.f_code.co_filename
+
+    sys.setprofile(count)
+    try:
+        counting(graph, supersteps, agents=gp.Agents(workers=0))
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_a_superstep_encodes_as_much_however_many_there_were_before() -> None:
+    graph = gp.Graph.from_edgelist([0], [1])
+    counting(graph, 3)
+    few, more, most = (codec_calls(graph, supersteps) for supersteps in (192, 384, 768))
+    assert most - more < 2.2 * (more - few)
+
+
+def test_the_trace_of_a_long_run_is_complete_after_it_was_resumed() -> None:
+    graph, place = gp.Graph.from_edgelist([0], [1]), gp.Checkpoint(gp.MemoryStore(), every=10)
+    counting(graph, 100, checkpoint=place)
+    result, expected = counting(graph, 200, checkpoint=place, resume=True), counting(graph, 200)
+    assert [row["superstep"] for row in result.trace] == list(range(len(expected.trace)))
+    for name in ("active_edges", "messages", "applied", "aggregated.most"):
+        assert [row[name] for row in result.trace] == [row[name] for row in expected.trace]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,28 @@ def pair() -> gp.Graph:
 def test_aggregates_are_columns_of_the_trace(device: str) -> None:
     trace = gp.run(pair(), COUNTING, device=device, max_supersteps=3).trace
     found = [(row["aggregated.seconds"], row["aggregated.largest"]) for row in trace]
-    assert found == [(0, -np.inf), (3, 1.0), (5, 1.5)]
+    assert found == [(0, None), (3, 1.0), (5, 1.5)]
     assert all(isinstance(row["seconds"], float) for row in trace)
     table = trace.to_pandas()
     assert table["aggregated.seconds"].tolist() == [0, 3, 5]
     assert trace.to_text().splitlines()[0].endswith("MB  seconds  largest")
+
+
+@pytest.mark.parametrize("device", [on(name) for name in ("cpu", "python", "agents")])
+def test_the_largest_and_smallest_of_nothing_are_missing(device: str) -> None:
+    big = 2**53 + 1
+    aggregators = {
+        how: gp.Aggregator(how, lambda old, new, ctx: big + new, dtype=np.int64) for how in ("min", "max", "sum")
+    }
+    trace = gp.run(pair(), replace(COUNTING, aggregators=aggregators), device=device, max_supersteps=2).trace
+    assert [row["aggregated.max"] for row in trace] == [None, big + 2]
+    assert [row["aggregated.min"] for row in trace] == [None, big + 1]
+    assert [row["aggregated.sum"] for row in trace] == [0, 2 * big + 3]
+    table = trace.to_pandas()
+    assert [str(table[f"aggregated.{how}"].dtype) for how in aggregators] == ["Int64", "Int64", "int64"]
+    assert (table["aggregated.max"].isna().tolist(), int(table["aggregated.max"][1])) == ([True, False], big + 2)
+    assert f"{big + 2:,}" in trace.to_text()
+    assert "None" not in trace.to_text()
 
 
 @pytest.mark.parametrize("device", ["cpu", "agents"])
