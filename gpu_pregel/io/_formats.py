@@ -140,8 +140,9 @@ def read_graph(
         called ``weight``, ``weights`` or ``value``, and the third column of text without a header. Columns with other
         names are not read.
     weight_dtype : dtype, optional
-        int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error. Default: float64 for
-        text (int64 for METIS and integer matrices), otherwise as in the file.
+        int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error, as is an integer that
+        a float dtype cannot hold exactly; numbers with fractions are rounded. Default: float64 for text (int64 for
+        METIS and integer matrices), otherwise as in the file.
     header : {"auto", True, False}
         Whether the first row of a text file names the columns. "auto" recognizes usual names, and other names above
         integer ids or above numbers in the third column. A .csv or .tsv file whose first row may be either is an error.
