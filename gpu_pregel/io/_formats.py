@@ -108,7 +108,8 @@ def read_graph(
                             .tsv .csv .snap                     tabs, commas or semicolons, with or without a header;
                                                                 ``#`` and ``%`` start comments
     matrix-market           .mtx                                a square sparse matrix (coordinate)
-    metis                   .graph                              the neighbours of each vertex, undirected
+    metis                   .graph                              the neighbours of each vertex, undirected; sizes and
+                                                                weights of vertices are ignored
     graphalytics            .v .e                               two files, vertices and edges, and ``.properties``
     gemini                  .bin                                pairs of uint32
     gemini-weighted         .wbin                               uint32, uint32, float32
@@ -128,8 +129,9 @@ def read_graph(
     format : str, optional
         A name from the table. Default: selected by the suffix.
     directed : bool, optional
-        Whether edges are directed. Default: as stated in the file, otherwise False. False adds the reverse of each edge
-        of a directed file; True keeps both directions of each edge of an undirected file.
+        Whether edges are directed. Default: as stated in the file, otherwise False; of comments in text, only the first
+        line that :meth:`Graph.save` writes counts, not those of SNAP. False adds the reverse of each edge of a directed
+        file; True keeps both directions of each edge of an undirected file.
     source, target : str or int, optional
         The columns of the ends, by name or by position from 0; for edgelist and parquet. Default: the columns
         ``source`` and ``target``, ``src`` and ``dst``, or ``from`` and ``to``, in any case. A table of exactly two
@@ -258,8 +260,9 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     ======================  =========================================  ================  ========================
 
     "Refused" is an error that names a format that can hold the graph. No format holds tuples or ids of several types;
-    convert them to strings. Only matrix-market, graphalytics, gapbs, parquet and pregel files hold the direction; pass
-    ``directed=True`` to read a directed graph from the others. (metis files hold undirected graphs without self-loops.)
+    convert them to strings. Only .txt and .snap (in the first line, as a comment), matrix-market, graphalytics, gapbs,
+    parquet and pregel files hold the direction; pass ``directed=True`` to read a directed graph from the others. (metis
+    files hold undirected graphs without self-loops.)
     Text holds no dtype of weights; pass ``weight_dtype=``. An undirected edge is written once if the format allows it.
     The vertices of a file other than .pregel may be numbered in another order than those of the graph; their ids are
     the same.
