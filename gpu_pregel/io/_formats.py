@@ -111,7 +111,8 @@ def read_graph(
                             .tsv .csv .snap                     tabs, commas or semicolons, with or without a header;
                                                                 ``#`` and ``%`` start comments (see ``comments``)
     matrix-market           .mtx                                a square sparse matrix (coordinate)
-    metis                   .graph                              the neighbours of each vertex, undirected
+    metis                   .graph                              the neighbours of each vertex, undirected; sizes and
+                                                                weights of vertices are ignored
     graphalytics            .v .e                               two files, vertices and edges, and ``.properties``
     gemini                  .bin                                pairs of uint32
     gemini-weighted         .wbin                               uint32, uint32, float32
@@ -131,8 +132,9 @@ def read_graph(
     format : str, optional
         A name from the table. Default: selected by the suffix.
     directed : bool, optional
-        Whether edges are directed. Default: as stated in the file, otherwise False. False adds the reverse of each edge
-        of a directed file; True keeps both directions of each edge of an undirected file.
+        Whether edges are directed. Default: as stated in the file, otherwise False; of comments in text, only the first
+        line that :meth:`Graph.save` writes counts, not those of SNAP. False adds the reverse of each edge of a directed
+        file; True keeps both directions of each edge of an undirected file.
     source, target : str or int, optional
         The columns of the ends, by name or by position from 0; for edgelist and parquet. Default: the columns
         ``source`` and ``target``, ``src`` and ``dst``, or ``from`` and ``to``, in any case. A table of exactly two
@@ -143,8 +145,9 @@ def read_graph(
         called ``weight``, ``weights`` or ``value``, and the third column of text without a header. Columns with other
         names are not read.
     weight_dtype : dtype, optional
-        int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error. Default: float64 for
-        text (int64 for METIS and integer matrices), otherwise as in the file.
+        int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error, as is an integer that
+        a float dtype cannot hold exactly; numbers with fractions are rounded. Default: float64 for text (int64 for
+        METIS and integer matrices), otherwise as in the file.
     header : {"auto", True, False}
         Whether the first row of a text file names the columns. "auto" recognizes usual names, and other names above
         integer ids or above numbers in the third column. A .csv or .tsv file whose first row may be either is an error.
@@ -280,8 +283,9 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     ======================  =========================================  ================  ========================
 
     "Refused" is an error that names a format that can hold the graph. No format holds tuples or ids of several types;
-    convert them to strings. Only matrix-market, graphalytics, gapbs, parquet and pregel files hold the direction; pass
-    ``directed=True`` to read a directed graph from the others. (metis files hold undirected graphs without self-loops.)
+    convert them to strings. Only .txt and .snap (in the first line, as a comment), matrix-market, graphalytics, gapbs,
+    parquet and pregel files hold the direction; pass ``directed=True`` to read a directed graph from the others. (metis
+    files hold undirected graphs without self-loops.)
     Text holds no dtype of weights; pass ``weight_dtype=``. An undirected edge is written once if the format allows it.
     The vertices of a file other than .pregel may be numbered in another order than those of the graph; their ids are
     the same.

@@ -204,7 +204,7 @@ class LineParser:
         if layout.weight is not None:
             weights = batch[layout.ids]
             batch[layout.ids], fault = cast_weights(weights, layout.weight)
-            return fault < 0 and not may_be_inexact(weights)
+            return fault < 0 and not may_be_inexact(weights, layout.weight)
         return True
 
     def _parse_by_line(self, block: bytes, number: int) -> list[Array]:
@@ -351,12 +351,15 @@ def _separator(block: bytes) -> bytes:
     return b"\t" if b"\t" in line and b" " not in line else b" "
 
 
-def may_be_inexact(weights: Array) -> bool:
-    """Return whether float64 weights are so large that an integer of the text may have been rounded."""
+def may_be_inexact(weights: Array, dtype: np.dtype[Any]) -> bool:
+    """Return whether float64 weights are so large that ``dtype`` may not hold an integer of the text, or any number."""
     if weights.dtype != np.float64:
         return False
-    large = np.abs(weights) >= _EXACT
-    return bool(large.any() and np.isfinite(weights[large]).any())
+    if dtype != np.float32:
+        return bool((np.abs(weights) >= _EXACT).any())
+    with np.errstate(over="ignore"):
+        rounded = weights.astype(np.float32) != weights
+    return bool((np.isinf(weights) | (rounded & (np.trunc(weights) == weights))).any())
 
 
 def parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
@@ -374,9 +377,11 @@ def parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
     cast, fault = cast_weights(np.array([value]), dtype)
     if fault >= 0:
         raise ValueError(weight_fault(value, dtype))
-    if dtype == np.float64 and re.fullmatch(r"[+-]?[0-9]{1,40}", text) and int(text) != value:
+    if np.isinf(value) and "inf" not in text.lower():
+        raise ValueError(weight_fault(_shown(field), dtype))
+    if np.isfinite(value) and re.fullmatch(r"[+-]?[0-9]+", text) and int(text) != int(cast[0]):
         raise ValueError(
-            f"the weight {_shown(field)} does not fit float64 exactly: pass weight_dtype='int64' or 'uint64'"
+            f"the weight {_shown(field)} does not fit {dtype} exactly: pass weight_dtype='int64' or 'uint64'"
         )
     return cast[0]
 

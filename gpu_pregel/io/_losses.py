@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_pregel.errors import FormatError
 from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.edge_arrays import find_rounded
 from gpu_pregel.host.graphs.edge_columns import END_NAMES
 from gpu_pregel.io._columns import is_number
 from gpu_pregel.io._files import suffixes
@@ -202,15 +203,13 @@ def _weights_problem(weights: Array, format: str, suffix: str) -> str | None:
 
 
 def _rounding_problem(weights: Array) -> str | None:
-    with np.errstate(over="ignore"):
-        rounded = weights.astype(np.float32)
     if weights.dtype.kind == "f":
-        inexact = rounded != weights
+        with np.errstate(over="ignore"):
+            inexact = weights.astype(np.float32) != weights
+        first = int(inexact.argmax()) if inexact.any() else -1
     else:
-        # Values that round up to 2^31, 2^32, 2^63 or 2^64 overflow the dtype, where a cast back is undefined.
-        inside = rounded < float(np.iinfo(weights.dtype).max + 1)
-        inexact = np.where(inside, rounded, np.float32(0)).astype(weights.dtype) != np.where(inside, weights, 1)
-    if not inexact.any():
+        first = find_rounded(weights, np.dtype(np.float32))
+    if first < 0:
         return None
-    worst = weights[int(inexact.argmax())]
+    worst = weights[first]
     return f"the weight {worst} does not fit float32, the type of gemini-weighted files: save as .wel or .pregel"

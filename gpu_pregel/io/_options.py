@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from gpu_pregel.errors import FormatError
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.combine import check_order_known
-from gpu_pregel.host.graphs.edge_arrays import as_weights
+from gpu_pregel.host.graphs.edge_arrays import as_weights, find_rounded
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import name_file_in_errors
 
@@ -48,7 +49,10 @@ class ReadOptions:
 
 
 def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
-    """Return ``values`` as ``dtype``, and the position of the first that is NaN or does not fit, or -1."""
+    """Return ``values`` as ``dtype``, and the position of the first that is NaN or does not fit, or -1.
+
+    An integer that a float dtype would round does not fit; floats are rounded.
+    """
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if values.dtype.kind == "f":
@@ -62,7 +66,7 @@ def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
     with np.errstate(over="ignore"):
         cast = values.astype(dtype, copy=False)
     if values.dtype.kind != "f":
-        return cast, -1
+        return cast, find_rounded(values, dtype)
     faults = np.isnan(cast)
     if cast.dtype.itemsize < values.dtype.itemsize:
         faults |= np.isinf(cast) & np.isfinite(values)
@@ -74,7 +78,8 @@ def weight_fault(value: object, dtype: np.dtype[Any]) -> str:
     if value != value:
         return "the weight is NaN: use a number or drop the edge"
     remedy = "weight_dtype='float64'" if dtype.kind in "iu" else "another weight_dtype"
-    return f"the weight {value} does not fit {dtype}: pass {remedy}, or weight=None to ignore the weights"
+    exactly = " exactly" if dtype.kind == "f" and isinstance(value, Integral) else ""
+    return f"the weight {value} does not fit {dtype}{exactly}: pass {remedy}, or weight=None to ignore the weights"
 
 
 def checked_weights(path: str, options: ReadOptions, values: Array) -> Array:

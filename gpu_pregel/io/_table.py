@@ -115,7 +115,7 @@ class TableReader:
         if dtype is not None:
             # The kernels accept finite float64 only.
             weight, fault = (values, -1) if dtype == np.float64 else cast_weights(values, dtype)
-            if fault >= 0:
+            if fault >= 0 or may_be_inexact(values, dtype):
                 return None
         try:
             return (number_ids(parser.table, src, dst) if len(src) else None), weight
@@ -174,7 +174,7 @@ def _weights(column: pyarrow.ChunkedArray, dtype: np.dtype[Any]) -> Array:
             return np.array([parse_weight(text.strip().encode(), dtype) for text in column.to_pylist()], dtype)
     else:
         values = _joined(column, np.float64)
-        if may_be_inexact(values):
+        if may_be_inexact(values, dtype):
             raise ValueError("a weight may be rounded")
     cast, fault = cast_weights(values, dtype)
     if fault >= 0:

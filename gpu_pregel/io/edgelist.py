@@ -26,28 +26,40 @@ Array = np.ndarray[Any, Any]
 
 _NOTE = re.compile(rb"\n# gpu_pregel: num_vertices=([0-9]{1,10})\s*\Z")
 _NOTE_BYTES = 100
+_FIRST_LINE = re.compile(rb"# (Directed|Undirected) graph: [0-9]+ vertices, [0-9]+ stored edges\r?\n")
+"""Those of SNAP also mention a direction, but in other words, and not of the graph: some list both directions."""
 _HEAD_BYTES = 1 << 16
 _EDGES_PER_WRITE = 1 << 20
 
 
-class _StatedVertices:
-    """The number of vertices stated in the last line of a file that this package wrote."""
+class _StatedFacts:
+    """The direction and the number of vertices, as the first and the last line of a file of this package state them."""
 
     def __init__(self, options: ReadOptions) -> None:
-        self._wanted = options.num_vertices is None
+        self._options = options
+        self._is_directed: bool | None = None
         self._tail = b""
 
-    def watch(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """Yield the blocks unchanged."""
+    def watch(self, blocks: Iterator[Block], *, to_end: bool = True) -> Iterator[Block]:
+        """Yield the blocks unchanged; ``to_end`` says that the last one is among them."""
         for block in blocks:
-            self._tail = (self._tail + block[0][-_NOTE_BYTES:])[-_NOTE_BYTES:]
+            if self._is_directed is None:
+                found = _FIRST_LINE.match(block[0])
+                self._is_directed = found is not None and found[1] == b"Directed"
+            if to_end:
+                self._tail = (self._tail + block[0][-_NOTE_BYTES:])[-_NOTE_BYTES:]
             yield block
 
     @property
     def number(self) -> int | None:
-        """The number, or None if there is none or the options take precedence."""
-        found = _NOTE.search(b"\n" + self._tail) if self._wanted else None
+        """The number of vertices, or None if there is none or the options take precedence."""
+        found = _NOTE.search(b"\n" + self._tail) if self._options.num_vertices is None else None
         return int(found[1]) if found else None
+
+    @property
+    def directed(self) -> bool:
+        """Whether the graph is directed: as in the options, otherwise as stated, otherwise not."""
+        return bool(self._is_directed if self._options.directed is None else self._options.directed)
 
 
 def read(path: str, options: ReadOptions) -> Graph:
@@ -56,11 +68,13 @@ def read(path: str, options: ReadOptions) -> Graph:
     if Path(path).is_file() and suffixes(path)[1] is None:
         with Source(path) as source:
             # Tables are mapped into memory, except for their head.
-            head = read_head(path, options, line_blocks(source, _HEAD_BYTES, longest=options.max_line_bytes))
+            stated = _StatedFacts(options)
+            blocks = line_blocks(source, _HEAD_BYTES, longest=options.max_line_bytes)
+            head = read_head(path, options, stated.watch(blocks, to_end=False))
             if not head.is_numeric:
-                return _make_graph(path, options, TableReader(source, options).read(head), _StatedVertices(options))
+                return _make_graph(path, options, TableReader(source, options).read(head), stated)
     with Source(path) as source:
-        stated = _StatedVertices(options)
+        stated = _StatedFacts(options)
         head = read_head(path, options, stated.watch(line_blocks(source, longest=options.max_line_bytes)))
         if not head.is_numeric:
             return _make_graph(path, options, TableReader(source, options).read(head), stated)
@@ -76,13 +90,13 @@ def read(path: str, options: ReadOptions) -> Graph:
             return _make_graph(path, options, TextEdges(arrays[0], arrays[1], weight), stated)
     # A line is faulty, or some ids are names, and then all are.
     with Source(path) as source:
-        stated = _StatedVertices(options)
+        stated = _StatedFacts(options)
         head = read_head(path, options, stated.watch(line_blocks(source, longest=options.max_line_bytes)))
         return _make_graph(path, options, TableReader(source, options).read(head), stated)
 
 
-def _make_graph(path: str, options: ReadOptions, edges: TextEdges, stated: _StatedVertices) -> Graph:
-    directed = bool(options.directed)
+def _make_graph(path: str, options: ReadOptions, edges: TextEdges, stated: _StatedFacts) -> Graph:
+    directed = stated.directed
     if edges.names is None:
         return graph_from_edges(path, options, *edges[:3], directed=directed, num_vertices=stated.number)
     if options.renumber is False:

@@ -49,7 +49,8 @@ class GraphConstructors(CSRGraph):
             Ids of the source and the destination of each edge: integers, with or without gaps, or any other hashable
             objects, such as strings, dates or tuples. None and NaN are refused.
         weight : array_like[k], optional
-            One number per edge; float16 becomes float32, 8-bit and 16-bit integers become int32.
+            One number per edge; float16 becomes float32, 8-bit and 16-bit integers become int32. Integers in a list are
+            int64, or uint64 if one is beyond; an integer that no dtype holds exactly, as beside a float, is refused.
         num_vertices : int, optional
             The ids are the numbers 0 to ``num_vertices - 1``, and all of these are vertices.
         vertices : array_like, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -46,6 +47,42 @@ def to_host(values: Any) -> Array:
     return np.asarray(values) if device is None else device.download(device.adopt(values))
 
 
+def as_numbers(values: Any) -> tuple[Array, int]:
+    """Return ``values`` as a host array, and the position of an integer in a list that the array rounds, or -1.
+
+    NumPy makes floats of integers beyond int64, and of those beside floats. Integers that fit uint64 are kept.
+    """
+    if not isinstance(values, (list, tuple)):
+        return to_host(values), -1
+    kinds = set(map(type, values))
+    is_integral = all(issubclass(kind, Integral) for kind in kinds)
+    if values and is_integral and min(values) >= 0 and np.iinfo(np.int64).max < max(values) < 1 << 64:
+        return np.fromiter(map(int, values), np.uint64, len(values)), -1
+    try:
+        array = np.asarray(values)
+    except OverflowError:  # an integer of hundreds of digits, beside a float
+        array = np.fromiter(values, object, len(values))
+    if array.ndim != 1 or array.dtype.kind not in "fO" or not any(issubclass(kind, Integral) for kind in kinds):
+        return array, -1
+    for e, (value, held) in enumerate(zip(values, array.tolist(), strict=True)):
+        if isinstance(value, Integral) and (held != value if array.dtype.kind == "f" else abs(int(value)) >> 63):
+            return array, e
+    return array, -1
+
+
+def find_rounded(values: Array, dtype: np.dtype[Any]) -> int:
+    """Return the position of the first integer that a float dtype cannot hold exactly, or -1."""
+    if values.dtype.kind not in "iu" or dtype.kind != "f" or not len(values):
+        return -1
+    if max(-int(values.min()), int(values.max())) <= 1 << (np.finfo(dtype).nmant + 1):
+        return -1
+    rounded = values.astype(dtype)
+    # Values that round up to 2^31, 2^32, 2^63 or 2^64 overflow the dtype, where a cast back is undefined.
+    inside = rounded < float(np.iinfo(values.dtype).max + 1)
+    inexact = np.where(inside, rounded, dtype.type(0)).astype(values.dtype) != np.where(inside, values, 1)
+    return int(inexact.argmax()) if inexact.any() else -1
+
+
 def as_integers(name: str, values: object, dtype: np.dtype[Any]) -> Array:
     """Return ``values`` as a contiguous array of an integer dtype; raise if any value does not fit."""
     array = as_vector(name, values)
@@ -62,11 +99,14 @@ def as_integers(name: str, values: object, dtype: np.dtype[Any]) -> Array:
     return np.ascontiguousarray(array, dtype)
 
 
-def as_weights(weight: object, edges: int) -> Array:
+def as_weights(weight: Any, edges: int) -> Array:
     """Return ``weight`` as a contiguous array of a supported dtype, with one number other than NaN per edge."""
-    weights = as_vector("weight", weight)
+    numbers, rounded = as_numbers(weight)
+    weights = as_vector("weight", numbers if isinstance(weight, (list, tuple)) else weight)
     if len(weights) != edges:
         raise GraphError(f"weight has {len(weights):,} entries, but there are {edges:,} edges: pass one per edge")
+    if rounded >= 0:
+        raise GraphError(f"the weight of edge {rounded:,} is {inexact_number(weight[rounded])}")
     if weights.dtype.kind not in "iuf" and not (weights.dtype.kind == "O" and edges == 0):
         raise ArgumentTypeError(
             f"weight must have a dtype of {', '.join(map(str, WEIGHT_DTYPES))}, not {weights.dtype}"
@@ -80,6 +120,12 @@ def as_weights(weight: object, edges: int) -> Array:
         if missing.any():
             raise GraphError(f"the weight of edge {int(missing.argmax()):,} is NaN: use a number or drop the edge")
     return weights
+
+
+def inexact_number(value: Any) -> str:
+    """Return an integer among the numbers of a list, and why that is an error."""
+    shown = f"{value:,}" if abs(int(value)) < 1 << 128 else "an integer of more than 128 bits"
+    return f"{shown}, which no dtype holds exactly beside the other numbers: pass integers of 64 bits, or floats only"
 
 
 def private(array: Array, given: object, shared: bool) -> Array:

@@ -193,7 +193,9 @@ class Graph(GraphQueries):
         """Write the graph to a file; ``format`` or the suffix selects a format of :func:`gpu_pregel.read_graph`.
 
         A format that cannot hold the ids, the isolated vertices or the weights raises ``FormatError``, and names others
-        that can, unless ``lossy``; the table in :func:`gpu_pregel.io.save_graph` lists what each format holds.
+        that can, unless ``lossy``; the table in :func:`gpu_pregel.io.save_graph` lists what each format holds. Files of
+        some formats, such as .csv, .tsv and .el, do not say whether the edges are directed: pass ``directed=True`` to
+        :func:`gpu_pregel.read_graph`.
         """
         package.function("save_graph")(self, path, format=format, lossy=lossy)
 

@@ -211,7 +211,7 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         raise ArgumentTypeError(
             f"{name}[{position:,}] is of type {kind.__name__}, which is not hashable: use strings or tuples as ids"
         ) from None
-    if value is None or _has_nan(value):
+    if is_missing(value):
         raise GraphError(_missing(name, position, value))
     return value, key(value)
 
@@ -233,10 +233,12 @@ def key(value: Any) -> Hashable:
     return kind, value
 
 
-def _has_nan(value: Any) -> bool:
-    """Return whether ``value`` is, or contains, a value that does not equal itself; or is pandas.NA."""
+def is_missing(value: Any) -> bool:
+    """Return whether ``value`` is None, NaN or pandas.NA, or a tuple or set that contains such a value."""
+    if value is None:
+        return True
     if isinstance(value, (tuple, frozenset)):
-        return any(map(_has_nan, value))
+        return any(map(is_missing, value))
     differs = value != value
     return type(value).__name__ == "NAType" or (isinstance(differs, (bool, np.bool_)) and bool(differs))
 

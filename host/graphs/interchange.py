@@ -12,7 +12,9 @@ from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.edge_arrays import as_numbers, inexact_number
 from gpu_pregel.host.graphs.edge_columns import NamedColumns, find_columns
+from gpu_pregel.host.graphs.id_columns import DISTINCT, is_missing
 from gpu_pregel.host.graphs.networkx_adjacency import (
     attribute_values,
     read_adjacency,
@@ -125,7 +127,10 @@ def _node_ids(nodes: list[Any]) -> Array | None:
         if min(nodes) >= -(1 << 63) and max(nodes) < 1 << 63:
             return np.array(nodes, np.int64)
     ids = np.empty(n, object)
-    ids[:] = nodes
+    for position, value in enumerate(nodes):
+        if type(value) not in DISTINCT and is_missing(value):
+            raise GraphError(f"the graph has the node {value!r}, a missing value: remove it, or relabel it")
+        ids[position] = value
     return ids
 
 
@@ -147,7 +152,9 @@ def _networkx_weights(weight: str, values: list[Any], name: Callable[[int], str]
             f"{name(e)} has the {weight} {values[e]!r:.80}, which is not a number: "
             f"use numbers, or pass weight=None to Graph.from_networkx"
         )
-    weights = np.asarray(values)
+    weights, rounded = as_numbers(values)
+    if rounded >= 0:
+        raise GraphError(f"{name(rounded)} has the {weight} {inexact_number(values[rounded])}")
     if weights.dtype.kind == "f" and np.isnan(weights).any():
         raise GraphError(f"{name(int(np.isnan(weights).argmax()))} has the {weight} NaN: use a number or drop the edge")
     return weights

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.graphs.edge_arrays import to_host
+from gpu_pregel.host.graphs.edge_arrays import as_numbers, find_rounded, inexact_number
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, is_data, names_of_fields
@@ -69,7 +69,9 @@ def _listed(names: Any) -> str:
 
 def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
     """Return a copy of the values of a field, with the declared dtype."""
-    array = to_host(given)
+    array, rounded = as_numbers(given)
+    if rounded >= 0:
+        raise ArgumentError(f"{label} is, at vertex {rounded:,}, {inexact_number(given[rounded])}")
     if isinstance(given, np.ma.MaskedArray) and given.mask.any():
         vertex = int(np.flatnonzero(given.mask)[0])
         raise ArgumentError(f"{label} is masked at vertex {vertex:,}: pass a value, as with filled()")
@@ -91,4 +93,14 @@ def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
                 f"{label} is {array[wrong[0]]:,} at vertex {wrong[0]:,}, but {dtype} ranges from {limits.min:,} to "
                 f"{limits.max:,}"
             )
-    return array.astype(dtype)
+    rounded = find_rounded(array, dtype)
+    if rounded >= 0:
+        raise ArgumentError(
+            f"{label} is {array[rounded]:,} at vertex {rounded:,}, which {dtype} cannot hold exactly: declare an "
+            f"integer dtype, or pass astype({str(dtype)!r})"
+        )
+    with np.errstate(over="ignore"):
+        result = array.astype(dtype)
+    if dtype.kind == "f" and (beyond := np.flatnonzero(np.isinf(result) & np.isfinite(array))).size:
+        raise ArgumentError(f"{label} is {array[beyond[0]]} at vertex {beyond[0]:,}, which does not fit {dtype}")
+    return result

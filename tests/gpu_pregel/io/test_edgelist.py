@@ -374,3 +374,27 @@ def test_errors_can_be_pickled(write_file: WriteFile) -> None:
         gp.read_graph(write_file("a.txt", "x\n"))
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), copy.line) == (str(caught.value), 1)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.snap", "a.txt.gz"])
+@pytest.mark.parametrize("ids", [[0, 1], ["x", "y"]])
+def test_text_files_of_this_package_state_the_direction(name: str, ids: list[Any], tmp_path: Path) -> None:
+    for directed in (True, False):
+        gp.Graph.from_edgelist(ids, ids[::-1], directed=directed).save(tmp_path / name)
+        assert gp.read_graph(tmp_path / name).is_directed == directed
+        assert gp.read_graph(tmp_path / name, directed=not directed).is_directed != directed
+    gp.Graph.from_edgelist([], [], directed=True).save(tmp_path / name)
+    assert gp.read_graph(tmp_path / name).is_directed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# Directed graph (each unordered pair of nodes is saved once): a.txt",
+        "# Directed Node Graph",
+        "# Directed graph: a.txt",
+        "# c\n# Directed graph: 2 vertices, 1 stored edges",
+    ],
+)
+def test_other_comments_state_no_direction(line: str, write_file: WriteFile) -> None:
+    assert not gp.read_graph(write_file("a.txt", f"{line}\n0 1\n")).is_directed

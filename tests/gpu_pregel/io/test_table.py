@@ -180,6 +180,18 @@ REJECTED: list[tuple[str, str, str | bytes, dict[str, Any], int | None, str]] = 
     ("weight that does not fit", "a.csv", "a,b,1\nc,d,2.5\n", {"weight_dtype": "int32"}, 2, "2.5 does not fit int32"),
     ("inexact weight", "a.csv", f"a,b,{2**53 + 1}\n", {}, 1, "does not fit float64 exactly: pass weight_dtype='int64'"),
     ("inexact weight of numbers", "a.wel", f"1 2 {2**53 + 1}\n", {}, 1, "does not fit float64 exactly"),
+    (
+        "rounded",
+        "a.csv",
+        "a,b,1\nc,d,16777217\n",
+        {"weight_dtype": "float32"},
+        2,
+        "'16777217' does not fit float32 exac",
+    ),
+    ("rounded number", "a.wel", "1 2 16777217\n", {"weight_dtype": "float32"}, 1, "does not fit float32 exactly"),
+    ("overflow", "a.csv", "a,b,1\nc,d,1e400\n", {}, 2, "the weight '1e400' does not fit float64"),
+    ("overflow of numbers", "a.wel", "1 2 -1e400\n", {}, 1, "the weight '-1e400' does not fit float64"),
+    ("long", "a.wel", f"1 2 {10**50 + 1}\n", {}, 1, "does not fit float64 exactly"),
     ("fraction", "a.csv", 'from,to\n"1",2\n2,1.5\n', {}, 3, "the id '1.5' has a fraction"),
     ("large", "a.csv", f'from,to\n"1",{2**64}\n', {}, 2, "does not fit in 64 bits"),
     ("not UTF-8", "a.csv", b"from,to\na,b\n\xff,b\n", {}, 3, "is not UTF-8"),
@@ -332,3 +344,11 @@ def test_many_lines(tmp_path: Path) -> None:
     assert graph.num_vertices == len(set(frame["from"]) | set(frame["to"]))
     assert graph.out_degrees.tolist() == np.bincount(expected["vertex"], minlength=graph.num_vertices).tolist()
     assert sorted(graph.weights.tolist()) == sorted(frame["amount"].tolist())
+
+
+@pytest.mark.parametrize("ends", ["0 1", "a b"])
+def test_floats_are_rounded_on_request(ends: str, write_file: WriteFile) -> None:
+    text = "".join(f"{ends} {weight}\n" for weight in ("16777217.5", "1e30", "inf", "16777216", "0.1"))
+    weights = gp.read_graph(write_file("a.wel", text), directed=True, weight_dtype="float32").weights
+    assert weights is not None
+    assert sorted(weights.tolist()) == sorted(np.array([16777217.5, 1e30, np.inf, 16777216, 0.1], np.float32).tolist())
