@@ -130,7 +130,8 @@ class _Table:
         if len(pairs) == 1:
             source, target = pairs[0]
             return self.position(self._names[source]), self.position(self._names[target])
-        if not pairs and self._count == 2 and (weight is None or (_is_auto(weight) and not _weights(self._names))):
+        is_pair = self._count == 2 and (weight is None or (_is_auto(weight) and not _weights(self._names)))
+        if not pairs and is_pair and not _is_reversed(self._names):
             if not str(self._names[0]).strip():
                 raise ArgumentError(
                     f"{self.place}the first column has no name: if it holds row numbers, write the table without them"
@@ -177,6 +178,8 @@ class _Table:
             return (0, 1) if self._count > 1 else None
         weights = [self._names[position] for position in _weights(self._names)]
         names = [name for name in self._names if str(name) and self._names.count(name) == 1 and name not in weights]
+        if len(names) == 2 and _is_reversed(names):
+            return names[1], names[0]
         words = [re.findall("[a-z]+", re.sub("([a-z])([A-Z])", r"\1 \2", str(name)).lower()) for name in names]
         for source, target in (*END_NAMES, *product(*zip(*END_NAMES, strict=True))):
             one = [name for name, parts in zip(names, words, strict=True) if source in parts]
@@ -187,8 +190,15 @@ class _Table:
 
 
 def _end_pairs(names: Sequence[Any]) -> list[tuple[int, int]]:
-    lower = _lower(names)
-    return [(lower.index(u), lower.index(v)) for u, v in END_NAMES if u in lower and v in lower]
+    lower = list(enumerate(_lower(names)))
+    return [(i, j) for u, v in END_NAMES for i, one in lower if one == u for j, other in lower if other == v]
+
+
+def _is_reversed(names: Sequence[Any]) -> bool:
+    """Return whether the first of two columns has the name of a target, or the second one that of a source."""
+    first, second = _lower(names)
+    sources, targets = zip(*END_NAMES, strict=True)
+    return (first in targets and second not in targets) or (second in sources and first not in sources)
 
 
 def _weights(names: Sequence[Any]) -> list[int]:
