@@ -146,7 +146,7 @@ def bfs(
     >>> graph = gp.Graph.from_edgelist(["ann", "bob", "cid", "x"], ["bob", "cid", "dan", "y"])
     >>> found = gp.bfs(graph, "bob")
     >>> found.to_dict()
-    {'ann': 1, 'bob': 0, 'cid': 1, 'dan': 2, 'x': -1, 'y': -1}
+    {'ann': 1, 'bob': 0, 'cid': 1, 'dan': 2, 'x': None, 'y': None}
     >>> found.path("dan")
     ['bob', 'cid', 'dan']
     """
