@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -11,7 +12,7 @@ from gpu_pregel.host.agents.observers.events import Observer
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertex_options import RetryOfVertex, TimeoutOfVertex
-from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
+from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices.threads import available_threads
 
 if TYPE_CHECKING:
@@ -128,8 +129,10 @@ class Agents:
 
     def check_options(self, compute: Callable[..., Any]) -> None:
         """Raise unless the options of the agent runtime are valid for a function."""
-        if isinstance(self.workers, str):
-            check_choice("workers", self.workers, ("auto",))
+        given: object = self.workers
+        if isinstance(given, bool) or not (given == "auto" or isinstance(given, Integral)):
+            error = ArgumentError if isinstance(given, str) else ArgumentTypeError
+            raise error(f"workers must be 'auto' or a whole number of processes, 0 for this one, not {given!r:.80}")
         RunOptions(compute, **self.options(0))
 
 

@@ -19,6 +19,7 @@ from gpu_pregel.errors import CompileError, ProgramError
 from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.type_words import in_words
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.fingerprint import large_integers
@@ -118,7 +119,9 @@ class ProgramChecks:
             elif isinstance(result, (types.Integer, types.Float)):
                 dtypes[name] = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
             else:
-                raise ProgramError(f"{role} returns {result}, but must return a number{place_of(contributions[name])}")
+                raise ProgramError(
+                    f"{role} returns {in_words(result)}, but must return a number{place_of(contributions[name])}"
+                )
         return dtypes
 
     def _context_type(self, aggregated: Any) -> Any:
@@ -150,7 +153,7 @@ def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
         function.compile(arguments)
     except (*COMPILE_ERRORS, NotImplementedError) as error:
         raise CompileError(
-            f"{role} cannot be compiled{place_of(function, error)}: {_essence(error, arguments)}\n"
+            f"{role} cannot be compiled{place_of(function, error)}: {in_words(_essence(error, arguments))}\n"
             f"Use numbers, tuples, functions of math and NumPy that Numba supports, and Python functions made of these."
         ) from error
     return function.overloads[arguments].signature.return_type
@@ -167,7 +170,7 @@ def explaining_compilation(device: str) -> Iterator[None]:
         found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
         place = f" ({found[1]}, line {found[2]})" if found else ""
         raise CompileError(
-            f"a function cannot be compiled for device {device!r}{place}: {_essence(error)}\n"
+            f"a function cannot be compiled for device {device!r}{place}: {in_words(_essence(error))}\n"
             f"Functions there may use numbers and tuples of numbers, but no lists, dicts, strings or new arrays."
         ) from error
     except AttributeError as error:
@@ -198,14 +201,16 @@ def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields)
         raise ProgramError(f"{role} returns a method, not its result{place_of(function)}: {DRAW_IS_MISSING}")
     if fields is BOOL:
         if not isinstance(result, (types.Boolean, types.Integer)):
-            raise ProgramError(f"{role} returns {result}, but must return True or False{place_of(function)}")
+            raise ProgramError(f"{role} returns {in_words(result)}, but must return True or False{place_of(function)}")
         return
     parts = list(result) if isinstance(result, types.BaseTuple) else [result]
     if isinstance(result, types.BaseTuple) != fields.is_tuple or len(parts) != len(fields.dtypes):
-        raise ProgramError(f"{role} returns {result}, but {field_names(fields)} is declared{place_of(function)}")
+        raise ProgramError(
+            f"{role} returns {in_words(result)}, but {field_names(fields)} is declared{place_of(function)}"
+        )
     for k, (part, dtype) in enumerate(zip(parts, fields.dtypes, strict=True)):
         where = f" in field {fields.names[k]!r}" if fields.names else f" in field {k}" if fields.is_tuple else ""
-        found = f"{role} returns {part}{where}, but {field_names(fields)} is declared"
+        found = f"{role} returns {in_words(part)}{where}, but {field_names(fields)} is declared"
         if not isinstance(part, (types.Boolean, types.Integer, types.Float)):
             raise ProgramError(f"{found}{place_of(function)}")
         if isinstance(part, types.Float) and dtype.kind != "f":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.errors import NumbaTypeSafetyWarning
 
 from gpu_pregel.kernels.library.cache import KernelCache
 from gpu_pregel.kernels.library.fingerprint import may_loop
@@ -28,7 +30,9 @@ def _njit(function: Any, options: dict[str, Any]) -> Any:
 
     @wraps(compile_now)
     def compile_to_the_end(signature: Any) -> Any:
-        with deferred_interrupts():
+        with deferred_interrupts(), warnings.catch_warnings():
+            # It is of casts between 64-bit integers inside a function, as of the keys of a dict.
+            warnings.simplefilter("ignore", NumbaTypeSafetyWarning)
             return compile_now(signature)
 
     dispatcher.compile = compile_to_the_end

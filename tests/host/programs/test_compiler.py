@@ -150,6 +150,26 @@ def test_invalid_aggregators_are_refused(aggregator: gp.Aggregator, error: type[
         program(aggregators={"a": aggregator})
 
 
+def test_numba_does_not_warn_of_casts_inside_functions() -> None:
+    def counted(value: Any, incoming: Any, ctx: Any) -> Any:
+        counts = {1: 2}
+        counts[np.uint64(value)] = 3
+        return counts[1]
+
+    gp.run(GRAPH, program(apply=counted), max_supersteps=1, on_limit="return")
+
+
+def without_return(ctx: Any) -> Any:  # noqa: RET503
+    if ctx.vertex > 3:
+        return 1
+
+
+def dict_or_number(ctx: Any) -> Any:
+    if ctx.vertex > 3:
+        return {"a": ctx.vertex, "b": 1.5}
+    return 3
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -158,8 +178,15 @@ def test_invalid_aggregators_are_refused(aggregator: gp.Aggregator, error: type[
             "apply returns float64, but int32 is declared, and floats are not converted to integers silently",
         ),
         ({"init": lambda ctx: (1, 2)}, r"init returns .*, but int32 is declared"),
-        ({"init": lambda ctx: None}, "init returns none, but int32 is declared"),
-        ({"init": lambda ctx: "a"}, "init returns .*, but int32 is declared"),
+        (
+            {"init": lambda ctx: None},
+            r"init returns None \(as where a path ends without a return\), but int32 is declared",
+        ),
+        ({"init": without_return}, r"init returns int64 or None \(as where a path ends without a return\), but int32"),
+        ({"init": lambda ctx: "a"}, "init returns a text, but int32 is declared"),
+        ({"init": lambda ctx: {"a": 1}}, "init returns a dict, but int32 is declared"),
+        ({"init": lambda ctx: [1.5]}, "init returns a list, but int32 is declared"),
+        ({"init": dict_or_number}, "it must return the same type everywhere, not: a dict, 3"),
         ({"value": (np.int32, np.int32)}, r"init returns int64, but \(int32, int32\) is declared"),
         ({"message_type": np.float32, "combine": "or"}, "combine='or' needs integers or bool, not float32"),
         ({"combine": gp.Combiner(lambda a, b: a, 0.5)}, "identity 0.5 does not fit messages of int32"),
