@@ -147,7 +147,7 @@ def parallel(
         nodes = threads_by_node(workers, numa_nodes())
     works, before = [], 0
     for node in nodes:
-        first, before = chunk * (blocks * before // workers), before + node.count
+        first, before = chunk * (blocks * before // workers), before + node.threads
         works.append(_make_work(first, min(size, chunk * (blocks * before // workers)), chunk))
     _run(kernel, works, arguments, nodes, tick)
 
@@ -175,9 +175,9 @@ def parallel_ranges(kernel: Callable[..., Any], size: int, *arguments: Any, thre
     workers = min(threads, size - first)
     nodes, works, before = threads_by_node(workers, numa_nodes()), [], 0
     for node in nodes:
-        begin, before = first + (size - first) * before // workers, before + node.count
+        begin, before = first + (size - first) * before // workers, before + node.threads
         end = first + (size - first) * before // workers
-        works.append(make_ranges(begin, end, node.count, helpers=workers - node.count))
+        works.append(make_ranges(begin, end, node.threads, helpers=workers - node.threads))
     _run(kernel, works, arguments, nodes, None)
 
 
@@ -190,7 +190,7 @@ def _run(
     tasks = [
         (kernel, arguments, outcomes, done, [*works[k:], *works[:k]], node.processors)
         for k, node in enumerate(nodes)
-        for _ in range(node.count)
+        for _ in range(node.threads)
     ]
     pool = _pool
     entered = False

@@ -25,7 +25,7 @@ def numa_nodes(folder: Path = _FOLDER) -> tuple[frozenset[int], ...]:
 class NodeThreads(NamedTuple):
     """Threads of a NUMA node: how many, and the processors to bind them to, None if there is but one node."""
 
-    count: int
+    threads: int
     processors: frozenset[int] | None
 
 

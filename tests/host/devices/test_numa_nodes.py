@@ -195,4 +195,4 @@ def test_operators_and_programs_give_the_same_on_two_nodes(
     pretend(monkeypatch, pretended(*sizes))
     for one, other in zip(outcome(graph, mode), expected, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert {tuple(one.count for one in nodes) for nodes in divided} >= {(2, 2) if sizes == (1, 1) else (1, 3)}
+    assert {tuple(one.threads for one in nodes) for nodes in divided} >= {(2, 2) if sizes == (1, 1) else (1, 3)}

@@ -44,7 +44,7 @@ def test_processors_by_node(
 def test_nodes_without_threads_are_left_out() -> None:
     nodes = tuple(frozenset([k]) for k in range(4))
     found = threads_by_node(2, nodes)
-    assert [one.count for one in found] == [1, 1]
+    assert [one.threads for one in found] == [1, 1]
     assert {one.processors for one in found} < set(nodes)
 
 
@@ -63,5 +63,5 @@ def test_threads_are_divided_in_proportion(threads: int, sizes: tuple[int, ...],
     processors = iter(range(sum(sizes)))
     nodes = tuple(frozenset(islice(processors, size)) for size in sizes)
     found = threads_by_node(threads, nodes)
-    assert [one.count for one in found] == counts
+    assert [one.threads for one in found] == counts
     assert [one.processors for one in found] == ([*nodes[: len(counts)]] if len(counts) > 1 else [None])
