@@ -235,10 +235,10 @@ def test_a_program_that_can_be_compiled_is_not_computed_by_agents(graph: gp.Grap
         (lambda graph: gp.Agents(workers=1, threads=1), ArgumentError, "threads=1 are threads of this process"),
         (lambda graph: gp.Agents(workers=0, timeout=1.0), ArgumentError, "cannot be enforced with workers=0"),
         (
-            lambda graph: gp.Agents(workers="many"),
+            lambda graph: gp.Agents(workers="many"),  # type: ignore[arg-type]
             ArgumentError,
             "workers must be 'auto' or a whole number of .*, not 'many'",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda graph: gp.Agents(workers=None), ArgumentTypeError, "workers must be 'auto' or a whole .*, not None"),  # type: ignore[arg-type]
         (lambda graph: replace(LONGEST, value=(str, int)), ArgumentTypeError, "value must be a dtype such as"),
         (lambda graph: replace(LONGEST, value="strange"), ArgumentTypeError, "or a class of data such as str"),
