@@ -349,7 +349,7 @@ def test_the_identity_of_a_tuple_keeps_the_types_of_its_fields() -> None:
     assert found == expected == {0: (np.iinfo(np.int64).max, np.inf), 1: (0, 0.5)}
 
 
-def counting(graph: gp.Graph, supersteps: int, **options: Any) -> gp.ProgramResult:
+def counting(graph: gp.Graph, supersteps: int, **options: Any) -> Any:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,

@@ -152,7 +152,7 @@ def test_invalid_aggregators_are_refused(aggregator: gp.Aggregator, error: type[
 
 def test_numba_does_not_warn_of_casts_inside_functions() -> None:
     def counted(value: Any, incoming: Any, ctx: Any) -> Any:
-        counts = {1: 2}
+        counts: Any = {1: 2}
         counts[np.uint64(value)] = 3
         return counts[1]
 
