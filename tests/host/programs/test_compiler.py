@@ -152,8 +152,8 @@ def test_invalid_aggregators_are_refused(aggregator: gp.Aggregator, error: type[
 
 def test_numba_does_not_warn_of_casts_inside_functions() -> None:
     def counted(value: Any, incoming: Any, ctx: Any) -> Any:
-        counts = {1: 2}
-        counts[np.uint64(value)] = 3  # type: ignore[index]
+        counts: Any = {1: 2}
+        counts[np.uint64(value)] = 3
         return counts[1]
 
     gp.run(GRAPH, program(apply=counted), max_supersteps=1, on_limit="return")
