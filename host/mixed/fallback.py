@@ -183,7 +183,8 @@ def _traced(program: InterpretedProgram, aggregates: Iterable[Any], *, applied: 
     """Return aggregates as the trace has them."""
     totals = _totals(program, aggregates)
     if not applied:
-        totals = without_extremes(program.declaration, totals, [initial for *_, initial in program.aggregates])
+        combines = [one.combine for one in program.declaration.aggregators.values()]
+        totals = without_extremes(combines, totals, [initial for *_, initial in program.aggregates])
     return list(map(traced_value, totals))
 
 

@@ -57,7 +57,8 @@ class NumericPolicy:
         parameters: tuple[Any, ...],
         compute: MasterCompute | None,
     ) -> None:
-        self._state, self._program, self._directions, self._compute = state, program, directions, compute
+        self._state, self._directions, self._compute = state, directions, compute
+        self._combines = [one.combine for one in program.aggregators.values()]
         self._activity, self._totals = Activity(0, 0), state.initial_totals
         self._decision = Decision(False, parameters)
         self._direction, self._rule, self._superstep, self._compiled = "init", "only", 0, 0.0
@@ -129,7 +130,7 @@ class NumericPolicy:
         for activity, applied, totals in reports:
             shown: Sequence[Any] = totals
             if not applied:
-                shown = without_extremes(self._program, totals, self._state.initial_totals)
+                shown = without_extremes(self._combines, totals, self._state.initial_totals)
             row = {
                 "superstep": superstep,
                 "direction": direction,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from gpu_pregel.host.programs.program import VertexProgram
-
 AGGREGATED = "aggregated."
 """Begins the names of the columns of aggregates, so that these may have the names of other columns."""
 _LONGEST = 60
@@ -270,9 +268,8 @@ def aggregate_columns(names: Iterable[str], totals: Iterable[Any]) -> dict[str, 
     return {f"{AGGREGATED}{name}": traced_value(total) for name, total in zip(names, totals, strict=True)}
 
 
-def without_extremes(program: VertexProgram, totals: Iterable[Any], identities: Iterable[Any]) -> list[Any]:
+def without_extremes(combines: Iterable[Any], totals: Iterable[Any], identities: Iterable[Any]) -> list[Any]:
     """Return the aggregates of a superstep in which no vertex has applied: None for "min" and "max" of nothing."""
-    combines = (one.combine for one in program.aggregators.values())
     return [
         None if combine in ("min", "max") and total == identity else total
         for combine, total, identity in zip(combines, totals, identities, strict=True)
