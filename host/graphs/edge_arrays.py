@@ -101,8 +101,8 @@ def as_integers(name: str, values: object, dtype: np.dtype[Any]) -> Array:
 
 def as_weights(weight: Any, edges: int) -> Array:
     """Return ``weight`` as a contiguous array of a supported dtype, with one number other than NaN per edge."""
-    numbers, rounded = as_numbers(weight)
-    weights = as_vector("weight", numbers if isinstance(weight, (list, tuple)) else weight)
+    numbers, rounded = as_numbers(weight) if isinstance(weight, (list, tuple)) else (weight, -1)
+    weights = as_vector("weight", numbers)
     if len(weights) != edges:
         raise GraphError(f"weight has {len(weights):,} entries, but there are {edges:,} edges: pass one per edge")
     if rounded >= 0:

@@ -234,11 +234,11 @@ def key(value: Any) -> Hashable:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether ``value`` is None, NaN or pandas.NA, or a tuple or set that contains such a value."""
+    """Return whether ``value`` is None, NaN or pandas.NA, or a tuple or set that contains one of the last two."""
     if value is None:
         return True
     if isinstance(value, (tuple, frozenset)):
-        return any(map(is_missing, value))
+        return any(one is not None and is_missing(one) for one in value)
     differs = value != value
     return type(value).__name__ == "NAType" or (isinstance(differs, (bool, np.bool_)) and bool(differs))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,7 +12,6 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms import _arguments
-from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 
 NAMED = gp.Graph.from_edgelist(["ann", "bob"], ["bob", "cid"])
@@ -63,15 +61,6 @@ def test_unknown_vertices_are_rejected(
     with pytest.raises(error) as caught:
         find(graph, "source", ids)
     assert message in str(caught.value)
-
-
-def test_weighted_has_one_default_and_the_first_lines_say_it() -> None:
-    functions = [getattr(gp, algorithm.name) for algorithm in ALGORITHMS]
-    taking = [one for one in functions if "weighted" in inspect.signature(one).parameters]
-    assert len(taking) >= 10
-    for function in taking:
-        assert inspect.signature(function).parameters["weighted"].default is True
-        assert "Weights are used if the graph has them, unless ``weighted=False``." in function.__doc__.splitlines()[2]
 
 
 @pytest.mark.parametrize(

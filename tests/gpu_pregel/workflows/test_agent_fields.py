@@ -294,7 +294,7 @@ def test_what_a_callback_raises_fails_its_node() -> None:
         ({"scratchpad": ["x"]}, 'the state\'s "scratchpad" must be a list of steps'),
         ({"context": "x"}, 'the state\'s "context" must be a dict such as {"user": "Ada"}, not \'x\''),
         ({"callbacks": ["note"]}, 'the state\'s "callbacks" must be a dict such as {"tool": "name'),
-        ({"callbacks": {"tool": ["note"]}}, "names .'note'., but create_agent"),
+        ({"callbacks": {"tool": ["note"]}}, "names .'note'.; functions of create_agent"),
         ({"callback_meta": 1}, 'the state\'s "callback_meta" must be a dict such as'),
     ],
 )
