@@ -98,6 +98,8 @@ def _targets(options: argparse.Namespace) -> list[Target]:
             raise ArgumentError("--compute-capability applies only to --device cuda")
         return [Target("cpu", "cpu")]
     if options.compute_capability:
+        for capability in options.compute_capability:
+            _check_minimum(capability)
         return [_target_without_gpu(capability) for capability in options.compute_capability]
     from gpu_pregel.errors import GpuPregelError
     from gpu_pregel.host.devices import get_device
@@ -113,26 +115,33 @@ def _targets(options: argparse.Namespace) -> list[Target]:
     return [Target(_chip(capability), options.device, capability)]
 
 
-def _target_without_gpu(capability: tuple[int, int]) -> Target:
-    """Return a target whose kernels run on the emulated device; raise if NVIDIA's compilers cannot compile for it."""
-    from gpu_pregel.host.arguments import require
+def _check_minimum(capability: tuple[int, int]) -> None:
     from gpu_pregel.host.devices.cuda import MIN_COMPUTE_CAPABILITY
 
-    text = ".".join(map(str, capability))
     if capability < MIN_COMPUTE_CAPABILITY:
-        minimum = ".".join(map(str, MIN_COMPUTE_CAPABILITY))
+        text, minimum = (".".join(map(str, version)) for version in (capability, MIN_COMPUTE_CAPABILITY))
         raise ArgumentError(f"--compute-capability {text}: at least {minimum} is required")
+
+
+def _target_without_gpu(capability: tuple[int, int]) -> Target:
+    """Return a target whose kernels run on the emulated device; raise if NVIDIA's compilers cannot compile for it."""
+    from gpu_pregel.errors import GpuPregelError
+    from gpu_pregel.host.arguments import require
+
+    text = ".".join(map(str, capability))
     require("numba_cuda", f"compiling for compute capability {text}", "gpu-pregel[cuda13]")
     try:
         from gpu_pregel.host.devices.launches import check_linker
 
         _check_compiler()
+        check_linker(capability)
+    except GpuPregelError:
+        raise
     except Exception as error:  # a library is missing; packages differ in their errors
         raise DeviceError(
             f"compiling for compute capability {text} needs NVIDIA's compilers, which cannot be loaded ({error}): "
             f"pip install gpu-pregel[cuda13]"
         ) from error
-    check_linker(capability)
     return Target(_chip(capability), "emulated", capability)
 
 

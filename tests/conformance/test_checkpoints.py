@@ -112,8 +112,16 @@ def test_resuming_on_another_device(graph: gp.Graph, tmp_path: Path, device: str
         resumed = gp.run(graph, program, device=after, checkpoint=folder, max_supersteps=limit, resume=True)
         same(name, resumed, expected)
         # A GPU's costs may lead to other directions.
-        rows = [[{**row, "bytes": 0, "direction": "", "rule": ""} for row in trace(one)] for one in (resumed, expected)]
-        assert rows[0] == rows[1]
+        rows = [
+            [
+                {key: value for key, value in row.items() if key not in ("bytes", "direction", "rule")}
+                for row in trace(one)
+            ]
+            for one in (resumed, expected)
+        ]
+        # Sums of floats in another order are nearly equal.
+        for one, other in zip(*rows, strict=True):
+            assert one == pytest.approx(other, rel=1e-9) if name == "ranks" else one == other
 
 
 def same(name: str, result: ProgramResult, expected: ProgramResult) -> None:
