@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -129,20 +127,3 @@ def make_graphs(threads: int) -> Iterator[Graph]:
         if graph.is_directed:
             graph.to_undirected()
         yield graph
-    with TemporaryDirectory() as folder:
-        yield from _read_back(made, Path(folder))
-
-
-def _read_back(graphs: list[Graph], folder: Path) -> Iterator[Graph]:
-    """Save graphs as text and in the native format, read them, and yield what was read."""
-    from gpu_pregel.io import read_graph
-
-    plain = folder / "plain.el"  # without the number of vertices that a saved graph notes
-    plain.write_text("0 1\n1 2\n")
-    for directed in (False, True):
-        yield read_graph(plain, directed=directed)
-    for number, graph in enumerate(graphs):
-        for suffix in (".el", ".pregel"):
-            path = folder / f"{number}{suffix}"
-            graph.save(path, lossy=True)
-            yield read_graph(path)

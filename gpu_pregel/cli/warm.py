@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from gpu_pregel.algorithms._entry import Algorithm
@@ -186,12 +188,32 @@ class Step(NamedTuple):
 
 
 def _steps(target: Target, entries: list[Algorithm]) -> Iterator[Step]:
-    from gpu_pregel.algorithms._sample_calls import make_graphs
-
     if target.device == "cpu":
-        yield Step("graphs", make_graphs(_THREADS))
+        yield Step("graphs", _graphs())
     for entry in entries:
         yield Step(entry.command, _calls(target, entry))
+
+
+def _graphs() -> Iterator[Any]:
+    """Make graphs of all kinds, save them as text and in the native format, and read them; yield each graph."""
+    from gpu_pregel.algorithms._sample_calls import make_graphs
+    from gpu_pregel.io import read_graph
+
+    made = []
+    for graph in make_graphs(_THREADS):
+        made.append(graph)
+        yield graph
+    with TemporaryDirectory() as folder:
+        for number, graph in enumerate(made):
+            for suffix in (".el", ".pregel"):
+                path = Path(folder, f"{number}{suffix}")
+                graph.save(path, lossy=True)
+                yield read_graph(path)
+        # Without the number of vertices that a saved graph notes.
+        plain = Path(folder, "plain.el")
+        for directed in (False, True) if made else ():
+            plain.write_text("0 1\n1 2\n")
+            yield read_graph(plain, directed=directed)
 
 
 def _calls(target: Target, entry: Algorithm) -> Iterator[Any]:

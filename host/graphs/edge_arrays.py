@@ -62,7 +62,7 @@ def as_numbers(values: Any) -> tuple[Array, int]:
         array = np.asarray(values)
     except OverflowError:  # an integer of hundreds of digits, beside a float
         array = np.fromiter(values, object, len(values))
-    if array.ndim != 1 or array.dtype.kind not in "fO" or not any(issubclass(kind, Integral) for kind in kinds):
+    if array.ndim != 1 or array.dtype.kind not in ("f", "O") or not any(issubclass(kind, Integral) for kind in kinds):
         return array, -1
     for e, (value, held) in enumerate(zip(values, array.tolist(), strict=True)):
         if isinstance(value, Integral) and (held != value if array.dtype.kind == "f" else abs(int(value)) >> 63):
