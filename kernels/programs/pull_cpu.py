@@ -59,7 +59,7 @@ def _make_pull_signals(functions: Functions) -> Any:
     get, put = make_get(device, functions.message), make_put(device, functions.message)
     cast, changed = make_cast(device, functions.message), make_changed(device, functions.message, bits_of_float)
     can_exit, absorbing = _early_exit(functions)
-    always, may_cancel = functions.always, functions.may_cancel
+    may_cancel = functions.may_cancel
 
     def pull_every_row(
         work: Any,
@@ -116,20 +116,19 @@ def _make_pull_signals(functions: Functions) -> Any:
                         message = cast(combine(message, signal))
                         if can_exit and message == absorbing:
                             break
-                    if not always:
-                        is_received |= changed(message, identity)
-                        # Messages may cancel out, or equal the signals of sources that send none: read the row again.
-                        if (may_cancel or is_hidden) and not is_received:
-                            is_received = _has_active(in_indices, begin, end, origin, frontier)
-                    if always or is_received:
+                    is_received |= changed(message, identity)
+                    # Messages may cancel out, or equal the signals of sources that send none: read the row again.
+                    if (may_cancel or is_hidden) and not is_received:
+                        is_received = _has_active(in_indices, begin, end, origin, frontier)
+                    if is_received:
                         put(inbox, i, message)
                         received |= bit(i)
-                if not always and received != np.uint64(0):
+                if received != np.uint64(0):
                     fetch_and_or(marks, word, received)
                 first = _word_end(first, last)
             first, last = claim(work)
 
-    return pull_every_row if always else pull
+    return pull_every_row if functions.always else pull
 
 
 def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
