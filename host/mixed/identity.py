@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpu_pregel.errors import CheckpointError, UnknownRunError
 from gpu_pregel.host.agents.recovery import read_run
 from gpu_pregel.host.agents.results import decode_aggregates
-from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity, difference
+from gpu_pregel.host.programs.checkpoints import Checkpoint, Identity, difference, differs
 from gpu_pregel.host.superstep.aggregators import InternalAggregator
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def is_stored(
     if saved is None:
         raise CheckpointError(where, "belongs to a run of gp.agents: choose another run_id")
     *facts, chosen = saved
-    if Identity(*facts) != identity:
+    if differs(Identity(*facts), identity):
         raise CheckpointError(where, difference(Identity(*facts), identity))
     if chosen != vertices:
         raise CheckpointError(

@@ -184,7 +184,7 @@ class MixedRun:
         if checkpoint is None:
             checked = make_options("run", compute, options)
             return begin(vertices, checked), checked, None
-        identity = identify(self.graph, self.program, self.given)
+        identity = identify(self.graph, self.program, self.given, self.partitions)
         chosen = hashlib.sha256(np.array(sorted(states), np.int64).tobytes()).hexdigest() if states else None
         store = open_store(checkpoint, stack)
         options |= {"aggregators": identity_aggregator(identity, chosen), "run_id": checkpoint.run_id, "store": store}

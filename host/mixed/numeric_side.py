@@ -325,7 +325,9 @@ class NumericSide:
         )
         graph, parameters = self._graph, self._parameters
         degrees = int(graph.out_degrees[vertex]), int(graph.in_degrees[vertex])
-        return VertexContext(vertex, superstep, graph.num_vertices, *degrees, aggregated, parameters, self._stream)
+        return VertexContext(
+            vertex, superstep, graph.num_vertices, *degrees, aggregated, parameters, stream=self._stream
+        )
 
     def _combine(self, effects: Iterable[Effect]) -> Refusals:
         """Combine the messages to each vertex in the order of (sender, sequence); return why it cannot be done."""

@@ -78,7 +78,9 @@ class ProgramVertex:
         parameters = self._parameters
         if self._program.declaration.master is not None:
             parameters = self._named_parameters(agent.aggregated(PARAMETERS))
-        return VertexContext(v, agent.superstep, len(self._out_degrees), *degrees, aggregated, parameters, self._stream)
+        return VertexContext(
+            v, agent.superstep, len(self._out_degrees), *degrees, aggregated, parameters, stream=self._stream
+        )
 
     def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
         return self._functions[role](ctx.vertex, ctx.superstep, *arguments)

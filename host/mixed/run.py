@@ -79,7 +79,8 @@ def run(
         of those that nobody has sent along, with the vertices), and pulls in the others. On a GPU it compares the
         bytes that both would move. The trace's ``rule`` says which of them chose.
     partitions : int, default 1
-        Number of vertex ranges that the graph is divided into.
+        Number of vertex ranges that the graph is divided into. Each combines its own vertices' messages first, so that
+        sums of floats, and whatever a :class:`Combiner` rounds, may differ in the last digits with another number.
     threads : int, optional
         Number of CPU threads. Default: the number of processors available to this process.
     max_supersteps : int, optional
@@ -95,8 +96,9 @@ def run(
         Save the state of the run regularly. A path to a SQLite file, or a store, stands for ``Checkpoint(path)``.
     resume : bool, default False
         Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
-        must not contain the run. ``halt``, ``master``, the limits, ``mode``, ``partitions`` and ``threads`` may differ
-        from those of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns
+        must not contain the run. ``halt``, ``master``, the limits, ``mode`` and ``threads`` may differ from those of
+        the first call, and ``partitions`` where results do not depend on it: if messages and aggregates are integers,
+        or combined by min, max, or, and. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns
         immediately; what ``master`` decided after it is read from the checkpoint.
     check : bool, default False
         Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and

@@ -110,6 +110,9 @@ class Identity(NamedTuple):
     initial, frontier : str or None
         Digests of what was given as ``initial=`` and ``frontier=``.
     seed : int
+    partitions : int or None
+        Their number if sums of floats, which depend on it, are part of the result, and None otherwise, or if the run
+        was saved before it was stored.
     """
 
     vertices: int
@@ -122,6 +125,7 @@ class Identity(NamedTuple):
     initial: str | None = None
     frontier: str | None = None
     seed: int = 0
+    partitions: int | None = None
 
 
 def _as_identity(saved: list[Any]) -> Identity:
@@ -249,7 +253,7 @@ class CheckpointedRun:
             )
         self._header = self._read_header(saved)
         identity = _as_identity(self._header["identity"])
-        if identity != self._identity:
+        if differs(identity, self._identity):
             raise self._error(run.head, difference(identity, self._identity))
         problem = limit_problem(run.head + 1, self._max_supersteps)
         if problem is not None:
@@ -369,6 +373,11 @@ class NumericFormat:
         return PackedCommit(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
 
 
+def differs(saved: Identity, own: Identity) -> bool:
+    """Whether a checkpoint belongs to another run."""
+    return saved != (own if saved.partitions is not None else own._replace(partitions=None))
+
+
 def difference(saved: Identity, own: Identity) -> str:
     """Return how the identities of a checkpoint and of this run differ, and the remedy."""
     if saved[:6] == own[:6]:
@@ -400,5 +409,10 @@ def _difference_of_starts(saved: Identity, own: Identity) -> str:
             )
     if saved.seed != own.seed:
         return f"belongs to a run with seed={saved.seed}, not {own.seed}: pass the seed that it was started with"
+    if saved.partitions is not None and saved.partitions != own.partitions:
+        return (
+            f"belongs to a run with partitions={saved.partitions}, not {own.partitions}, on which its sums of floats "
+            f"depend: pass partitions={saved.partitions}"
+        )
     name = "initial" if saved.initial != own.initial else "frontier"
     return f"belongs to a run with another {name}=: choose another run_id, or pass what it was started with"

@@ -22,6 +22,7 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.type_words import in_words
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.cache import load_value, save_value
+from gpu_pregel.kernels.library.captured import argument_type
 from gpu_pregel.kernels.library.fingerprint import large_integers
 from gpu_pregel.kernels.library.records import cannot_assign, no_field
 from gpu_pregel.kernels.programs.fields import CONTEXT_NAMES, Fields, Parameters, VertexContext, named_type
@@ -61,10 +62,12 @@ class ProgramChecks:
         *,
         weight: np.dtype[Any] | None = None,
         draws: bool = False,
+        captured: Sequence[np.dtype[Any]] = (),
     ) -> None:
         self._program = program
         self._stream = types.UniTuple(types.int64, 3) if draws else types.none
         self._parameters = _named_type("Parameters", dict(parameters))
+        self._captured = types.Tuple([argument_type(dtype) for dtype in captured]) if captured else types.none
         self._value = value
         self._message = message
         # Without weights, each is 1 of this type.
@@ -125,7 +128,7 @@ class ProgramChecks:
         return dtypes
 
     def _context_type(self, aggregated: Any) -> Any:
-        parts = [types.int64] * 5 + [aggregated, self._parameters, self._stream]
+        parts = [types.int64] * 5 + [aggregated, self._parameters, self._captured, self._stream]
         return types.BaseTuple.from_types(parts, VertexContext)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.host.programs.bounded_cache import BoundedCache
+from gpu_pregel.host.programs.captured_arrays import pass_arrays
 from gpu_pregel.host.programs.checks import ProgramChecks
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
@@ -21,9 +22,13 @@ from gpu_pregel.kernels.programs.checks_cpu import with_checks
 from gpu_pregel.kernels.programs.fields import SEED, Fields, Functions, Jit, Parameters
 from gpu_pregel.kernels.programs.stages import with_stages
 
+Array = np.ndarray[Any, Any]
+
 _DIGEST_VERSION = 2
 """Part of every program's digest, which checkpoints store: raised when a program's meaning changes."""
-_MAX_COMPILED = 256
+_EXACT = ("min", "max", "or", "and", "any")
+"""Combiners that round nothing."""
+_MAX_COMPILED = 64
 """Programs kept in memory."""
 
 
@@ -45,6 +50,8 @@ class CompiledProgram:
     aggregate_folds: tuple[Callable[[Any, Any], Any], ...]
     """The combiner of each aggregate, as a Python function for the host."""
     parameters: Parameters
+    captured: tuple[Array, ...]
+    """The arrays that the functions use by name, on the host."""
     records: bool
     """Whether the kernels record what the functions raise; they may."""
     declaration: VertexProgram
@@ -75,9 +82,11 @@ def compile_program(program: VertexProgram, *, weight: np.dtype[Any] | None, che
     ProgramError
         A function cannot be compiled, or its result cannot be stored in the declared dtype.
     """
+    declared, (program, arrays) = program, pass_arrays(program)
     weight = weight if program.sends_per_edge else None
     has_weights = weight is not None
     fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
+    captured = tuple(array.dtype for array in arrays)
 
     kernel, function = (checked_jit_program, checked_device) if check else (jit_program, device)
 
@@ -94,7 +103,9 @@ def compile_program(program: VertexProgram, *, weight: np.dtype[Any] | None, che
         }
 
     key = ("cpu", check, weight, fingerprint.hexdigest())
-    return _from_memory(key, program, weight, fingerprint, function, make_kernels)
+    found = _from_memory(key, program, captured, weight, fingerprint, function, make_kernels)
+    # Errors name the lines of this declaration, not of an equal one before it.
+    return replace(found, declaration=declared, captured=arrays)
 
 
 def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
@@ -114,8 +125,10 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         push_cuda,
     )
 
+    declared, (program, arrays) = program, pass_arrays(program)
     weight = weight if program.sends_per_edge else None
     fingerprint = fingerprint_program(program, has_weights=weight is not None, with_package=True)
+    captured = tuple(array.dtype for array in arrays)
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
@@ -134,7 +147,8 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         return guards_cuda.with_guards(functions, raising_roles(functions, kinds, digest))
 
     key = ("cuda", offset, weight, fingerprint.hexdigest())
-    return _from_memory(key, program, weight, fingerprint, jit_cuda.device, make_kernels, guard)
+    found = _from_memory(key, program, captured, weight, fingerprint, jit_cuda.device, make_kernels, guard)
+    return replace(found, declaration=declared, captured=arrays)
 
 
 def _is_chained(program: VertexProgram, functions: Functions) -> bool:
@@ -150,6 +164,7 @@ def _is_chained(program: VertexProgram, functions: Functions) -> bool:
 def _from_memory(
     key: Any,
     program: VertexProgram,
+    captured: tuple[np.dtype[Any], ...],
     weight: np.dtype[Any] | None,
     fingerprint: Fingerprint,
     jit: Jit,
@@ -159,14 +174,14 @@ def _from_memory(
     found: CompiledProgram | None = _compiled.get(key)
     if found is None:
         with compiling():
-            found = _compile(program, weight, fingerprint, jit, make_kernels, guard)
+            found = _compile(program, captured, weight, fingerprint, jit, make_kernels, guard)
         _compiled.keep(key, found)
-    # Errors name the lines of this declaration, not of an equal one before it.
-    return replace(found, declaration=program)
+    return found
 
 
 def _compile(
     program: VertexProgram,
+    captured: tuple[np.dtype[Any], ...],
     weight: np.dtype[Any] | None,
     fingerprint: Fingerprint,
     jit: Jit,
@@ -177,7 +192,9 @@ def _compile(
     combine, identity = resolve_combiner(program.combine, message)
     digest = fingerprint.hexdigest() if fingerprint.is_complete else None
     draws = "random" in fingerprint.names
-    checks = ProgramChecks(program, value, message, _parameters(program), digest, weight=weight, draws=draws)
+    checks = ProgramChecks(
+        program, value, message, _parameters(program), digest, weight=weight, draws=draws, captured=captured
+    )
     dtypes = checks.run(*_device_functions(program, combine, device))
     one, contributions = _device_functions(program, combine, jit)
     aggregators, aggregates, folds = [], [], []
@@ -203,6 +220,7 @@ def _compile(
         wake=one.get("wake"),
         aggregators=tuple(aggregators),
         parameters=_parameters(program) + (((SEED, np.dtype(np.int64)),) if draws else ()),
+        captured=captured,
         ascending=program.ascending,
         always=program.active == "always",
     )
@@ -220,6 +238,7 @@ def _compile(
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
         parameters=functions.parameters,
+        captured=(),
         records=functions.records,
         declaration=program,
         **make_kernels(functions),
@@ -267,6 +286,16 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
         if names:
             fingerprint.add(kind, names)
     return fingerprint
+
+
+def depends_on_order(program: VertexProgram, weight: np.dtype[Any] | None) -> bool:
+    """Whether results may depend, by rounding, on the order in which messages or aggregates are combined."""
+    folded = [] if program.combine in _EXACT else [*program_fields(program)[1].dtypes]
+    rounding = {name: one.dtype for name, one in program.aggregators.items() if one.combine not in _EXACT}
+    if None in rounding.values():
+        inferred = {name: dtype for name, dtype, _ in compile_program(program, weight=weight).aggregates}
+        rounding = {name: inferred[name] for name in rounding}
+    return any(np.dtype(dtype).kind == "f" for dtype in (*folded, *rounding.values()))
 
 
 def program_fields(program: VertexProgram) -> tuple[Fields, Fields]:

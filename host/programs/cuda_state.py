@@ -118,6 +118,7 @@ class CudaState(ProgramState):
         sizes = array_sizes(program, n, pieces, self._tiles, rows, queue=min(n, _BATCH_EDGES))
         state = sum(size * np.dtype(dtype).itemsize for arrays in sizes.values() for size, dtype, _ in arrays)
         copies = graph.missing_bytes(partitions, (out_degrees, in_degrees), HUB_EDGES)
+        copies += sum(array.nbytes for array in program.captured)
         stored = len(partitions[0].out_edges.indices)
         device.require(state + copies, f"a run over {n:,} vertices and {stored:,} stored edges")
         try:

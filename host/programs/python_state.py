@@ -65,6 +65,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         aggregate_folds=tuple(folds),
         parameters=tuple((parameter.name, parameter.dtype) for parameter in program.declared_parameters),
         init=program.init,
+        captured=(),
         signal=None if per_edge or is_selective else program.message,
         pull=program.message,
         slot=None,
@@ -93,7 +94,7 @@ def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]
     )
     try:
         with np.errstate(**STRICT):
-            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None, parameters, stream_of(0)))
+            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None, parameters, stream=stream_of(0)))
     except Exception as error:
         raise ProgramError(
             f"aggregator {name!r} needs dtype= on device 'python': a call with the values {old} and {new}, which finds "
@@ -183,7 +184,7 @@ class PythonState(ProgramState):
         )
         degrees = own.out_degrees[vertex].item(), own.in_degrees[vertex].item()
         parameters = self._parameters if parameters is None else parameters
-        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, parameters, self._stream)
+        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, parameters, stream=self._stream)
 
     def _value(self, vertex: int) -> Any:
         return self._program.value.pack([array[vertex].item() for array in self.values])

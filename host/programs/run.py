@@ -22,7 +22,7 @@ from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
-from gpu_pregel.host.programs.compiler import CompiledProgram, fingerprint_program
+from gpu_pregel.host.programs.compiler import CompiledProgram, depends_on_order, fingerprint_program
 from gpu_pregel.host.programs.device_failures import explain_failure
 from gpu_pregel.host.programs.direction_costs import direction_costs
 from gpu_pregel.host.programs.directions import MODES, DirectionRule, Mode, make_direction_rule
@@ -155,7 +155,7 @@ def run(
     device, reason = graph._choose_device("a vertex program", GPU_FROM, device, threads)
     target = get_device(device, threads=threads)
     compiled_before = compile_seconds()
-    opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: identify(graph, program, given))
+    opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: identify(graph, program, given, partitions))
     master = None
     with (
         announce_compilation(shown=progress),
@@ -354,20 +354,26 @@ def _open_checkpoint(
     return nullcontext()
 
 
-def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
-    """Return the identity that a checkpoint must have to be resumed with this graph, program and start."""
+def identify(graph: Graph, program: VertexProgram, given: Given, partitions: int | None = None) -> Identity:
+    """Return the identity that a checkpoint must have to be resumed with this graph, program and start.
+
+    ``partitions`` is None for agents, which have none.
+    """
     weights = graph.weights
+    weight = None if weights is None else weights.dtype
     fingerprint = fingerprint_program(program, has_weights=weights is not None)
     if not fingerprint.is_complete:
         raise ArgumentError(
             f"checkpoint= is not possible: the program's functions use a {fingerprint.unknown[0]}, which cannot be "
             f"compared between processes; use only numbers, strings, arrays, tuples and Python functions"
         )
+    if partitions is not None and not depends_on_order(program, weight):
+        partitions = None
     return Identity(
         vertices=graph.num_vertices,
         edges=graph.num_stored_edges,
         directed=graph.is_directed,
-        weights=None if weights is None else str(weights.dtype),
+        weights=None if weight is None else str(weight),
         content=f"{graph.content_hash:016x}",
         program=fingerprint.hexdigest() + (" with master" if program.master is not None else ""),
         parameters={
@@ -377,6 +383,7 @@ def identify(graph: Graph, program: VertexProgram, given: Given) -> Identity:
         initial=None if given.values is None else _digest(given.values),
         frontier=None if given.frontier is None else _digest((given.frontier,)),
         seed=given.seed,
+        partitions=partitions,
     )
 
 

@@ -74,7 +74,8 @@ class ProgramState(ABC):
     partitions : list of PartitionState
         Views of these arrays and the edges, by partition.
     context_arrays : tuple of arrays
-        On the device: the aggregates that senders see, of length 1, and the arrays of the parameters.
+        On the device: the aggregates that senders see, of length 1, the arrays of the parameters and those that
+        functions have captured.
     """
 
     vertices: VertexArrays
@@ -107,6 +108,8 @@ class ProgramState(ABC):
         self._next_parameters: tuple[Any, ...] | None = None
         """Those that the next superstep sees, if they differ."""
         self._seed = 0
+        self._captured: tuple[Any, ...] | None = None
+        """The arrays that the program's functions use by name, on the device once there are parameters."""
         self._applying: Array | None = None
         """The bitmap of the others."""
         edges = partitions[0].out_edges
@@ -270,11 +273,13 @@ class ProgramState(ABC):
             self._next_parameters = values
 
     def _upload_parameters(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return arrays on the device with these values of parameters."""
+        """Return arrays on the device with these values of parameters, followed by the captured ones."""
         parameters = self._program.parameters
+        if self._captured is None:
+            self._captured = tuple(self._device.upload(array) for array in self._program.captured)
         # Kernels of programs that draw take the seed as a last parameter.
         whole = (*values, np.int64(self._seed)) if len(values) < len(parameters) else values
-        return tuple(self._device.upload(array) for array in parameter_arrays(parameters, whole))
+        return (*(self._device.upload(array) for array in parameter_arrays(parameters, whole)), *self._captured)
 
     def snapshot(self) -> dict[str, Array]:
         """Return the state between two supersteps, by name, as host arrays; the inboxes are empty then.

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import cuda, types
+from numba.cuda.core import ir, rewrites
 from numba.cuda.extending import infer_getattr, lower_builtin, lower_cast, overload
 from numba.cuda.typing import templates
 
-from gpu_pregel.kernels.library import atomics, atomics_cuda, draws, records, sorted_rows
+from gpu_pregel.kernels.library import atomics, atomics_cuda, captured, draws, records, sorted_rows
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, float_of_bits
 
 _SIGNED = {32: types.int32, 64: types.int64}
@@ -134,3 +135,4 @@ for shared in (*sorted_rows.PORTABLE, *draws.PORTABLE):
     _share(shared)
 draws.register_method("cuda", templates.make_overload_method_template, infer_getattr, overload)
 records.register(templates, lower_builtin, lower_cast)
+captured.register(ir, rewrites)

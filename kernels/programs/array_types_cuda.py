@@ -9,6 +9,7 @@ import numba
 import numpy as np
 from numba.cuda import types
 
+from gpu_pregel.kernels.library.captured import argument_type
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.programs.fields import Functions, parameter_dtypes
 
@@ -27,7 +28,7 @@ class ArrayTypes:
     messages: Any
     inbox: Any
     aggregates: Any
-    """Of the aggregates, followed by the parameters and the record of failures, if failures are recorded."""
+    """Of the aggregates, followed by the parameters, the captured arrays, and the record of failures if there is one."""
     partials: Any
     control: Any
     receivers: Any
@@ -47,8 +48,9 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
 
     partials = [dtype for _, _, _, dtype, _ in functions.aggregators]
     offsets, vertices, values = array(offset), array(np.uint32), arrays(functions.value.dtypes)
-    failures = [np.int64] if functions.records else []
-    aggregates = arrays([*partials, *parameter_dtypes(functions.parameters), *failures])
+    captured = tuple(argument_type(dtype) for dtype in functions.captured)
+    failures = (array(np.int64),) if functions.records else ()
+    aggregates = types.Tuple((*arrays([*partials, *parameter_dtypes(functions.parameters)]), *captured, *failures))
     receivers = row_receivers = types.Tuple(())
     if functions.receives is not None:
         receivers = types.Tuple((types.uint32, types.int64, offsets, offsets, aggregates, values))

@@ -40,6 +40,8 @@ class VertexContext(NamedTuple):
         The aggregates of the previous superstep, by the names of the program's ``aggregators``.
     parameters : named tuple or None
         The values of the program's ``parameters`` in this run, by name.
+    captured : tuple of arrays or None
+        In compiled code, the arrays that functions use by name.
     stream : tuple or None
         What ``random`` draws from.
     """
@@ -51,6 +53,7 @@ class VertexContext(NamedTuple):
     in_degree: int
     aggregated: Any
     parameters: Any
+    captured: Any = None
     stream: Any = None
 
     def random(self, draw: int) -> float:
@@ -83,7 +86,7 @@ def stream_of(seed: int) -> tuple[int, int, int]:
     return seed, 0, int(NOBODY)
 
 
-CONTEXT_NAMES = (*VertexContext._fields[:-1], "random")
+CONTEXT_NAMES = (*VertexContext._fields[:-2], "random")
 """What functions may use of a ``ctx``."""
 
 
@@ -97,6 +100,7 @@ class RecordingContext(NamedTuple):
     in_degree: int
     aggregated: Any
     parameters: Any
+    captured: Any
     stream: Any
     failures: Any
 
@@ -143,8 +147,10 @@ class ContextFields:
 
     aggregates: tuple[str, ...]
     parameters: Parameters
+    captured: int = 0
+    """How many arrays the functions have captured, which come after those of the parameters."""
     records: bool = False
-    """Whether failures are recorded, in an array after those of the parameters."""
+    """Whether failures are recorded, in an array after those."""
 
     @property
     def draws(self) -> bool:
@@ -177,6 +183,8 @@ class Functions:
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
     parameters: Parameters
+    captured: tuple[np.dtype[Any], ...] = ()
+    """The dtypes of the arrays that the functions have captured."""
     ascending: bool = False
     """Whether the messages to a vertex do not decrease with the number of their source."""
     always: bool = False
@@ -217,7 +225,8 @@ class Functions:
     @property
     def context(self) -> ContextFields:
         """The names in ``ctx.aggregated`` and ``ctx.parameters``."""
-        return ContextFields(tuple(name for name, *_ in self.aggregators), self.parameters, self.records)
+        names = tuple(name for name, *_ in self.aggregators)
+        return ContextFields(names, self.parameters, len(self.captured), self.records)
 
 
 def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
@@ -326,9 +335,11 @@ def parameter_arrays(parameters: Parameters, values: tuple[Any, ...]) -> tuple[n
 def make_context(jit: Jit, fields: ContextFields) -> Any:
     """``context(v, superstep, n, out_degree, in_degree, arrays)``: the ``ctx`` of a program's functions.
 
-    ``arrays`` are those of the aggregates, of length 1, followed by those of the parameters and the record of failures.
+    ``arrays`` are those of the aggregates, of length 1, followed by those of the parameters, the captured ones and the
+    record of failures.
     """
-    aggregated, parameters, stream, failures = "None", "None", "None", ", arrays[-1]" if fields.records else ""
+    aggregated, parameters, captured, stream = "None", "None", "None", "None"
+    failures = ", arrays[-1]" if fields.records else ""
     namespace: dict[str, Any] = {}
     count = len(fields.aggregates)
     if count:
@@ -347,10 +358,14 @@ def make_context(jit: Jit, fields: ContextFields) -> Any:
             stream, namespace["NOBODY"] = f"({parts.pop()}, int64(0), NOBODY)", NOBODY
         if names:
             parameters, namespace["Parameters"] = f"Parameters({', '.join(parts)})", named_type("Parameters", names)
+    if fields.captured:
+        first = count + len(parameter_dtypes(fields.parameters))
+        captured = f"({', '.join(f'arrays[{first + k}]' for k in range(fields.captured))},)"
     source = (
         "def context(v, superstep, n, out_degree, in_degree, arrays):\n"
         "    v, n, out_degree, in_degree = int64(v), int64(n), int64(out_degree), int64(in_degree)\n"
-        f"    return Context(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters}, {stream}{failures})\n"
+        f"    return Context(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters}, {captured}, {stream}"
+        f"{failures})\n"
     )
     context = RecordingContext if fields.records else VertexContext
     return generated(jit, "context", source, Context=context, int64=numba.int64, **namespace)

@@ -19,7 +19,7 @@ from gpu_pregel.kernels.programs.fields import Fields, Functions, VertexContext,
 
 _PLAIN = (
     "    plain = VertexContext(ctx.vertex, ctx.superstep, ctx.num_vertices, ctx.out_degree, ctx.in_degree, "
-    "ctx.aggregated, ctx.parameters, ctx.stream)\n"
+    "ctx.aggregated, ctx.parameters, ctx.captured, ctx.stream)\n"
 )
 _APPLYING = frozenset({"apply", "active", "wake", "aggregator"})
 """Functions whose failure ends the update of their vertex; the results of others are zero."""

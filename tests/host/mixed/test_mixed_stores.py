@@ -133,6 +133,7 @@ def test_what_does_not_belong_to_a_run_is_refused(graph: gp.Graph) -> None:
         run(gp.kronecker(8, edge_factor=4, seed=4), checkpoint=gp.Checkpoint(store), resume=True)
     with pytest.raises(CheckpointError, match="belongs to another program"):
         run(graph, checkpoint=gp.Checkpoint(store), resume=True, wake=lambda old, new, ctx: new % 6 == 0)
+    assert run(graph, checkpoint=gp.Checkpoint(store), resume=True, max_supersteps=4, partitions=2).supersteps == 4
     with pytest.raises(ArgumentError, match=r"has mixed vertices: resume it with gp\.run"):
         gp.agents.resume(store, "run", busy)
     program = smallest(lambda old, new: False)[0]
@@ -181,3 +182,22 @@ def test_workers_die_at_random_and_no_verdict_is_lost_or_applied_twice(
     result = gp.run(graph, program, agents=agents, wake=lambda old, new, ctx: new == 100, **options)
     check(result, graph, oracle, busy, chosen, supersteps)
     assert len(list(tmp_path.iterdir())) >= supersteps // 10
+
+
+def test_sums_of_floats_keep_their_partitions(graph: gp.Graph) -> None:
+    ranks = gp.VertexProgram(
+        value=np.float64,
+        init=lambda ctx: 1.0,
+        message=lambda value, ctx: value / 3,
+        combine="sum",
+        apply=lambda value, incoming, ctx: incoming,
+        active="always",
+    )
+    store = gp.MemoryStore()
+    options: dict[str, Any] = {"agents": gp.Agents(busy), "wake": lambda old, new, ctx: False, "device": "cpu"}
+    gp.run(graph, ranks, checkpoint=store, partitions=2, max_supersteps=2, **options)
+    with pytest.raises(CheckpointError, match="partitions=2, not 1, on which its sums of floats depend: pass"):
+        gp.run(graph, ranks, checkpoint=store, resume=True, max_supersteps=3, **options)
+    assert (
+        gp.run(graph, ranks, checkpoint=store, resume=True, partitions=2, max_supersteps=3, **options).supersteps == 3
+    )

@@ -191,6 +191,11 @@ def test_another_graph_or_program_is_refused(path: Path, changes: dict[str, Any]
     assert (copy.path, copy.problem, str(copy)) == (caught.value.path, caught.value.problem, str(caught.value))
 
 
+def test_a_run_saved_before_partitions_were_stored_can_be_resumed(path: Path) -> None:
+    write(path, 1)
+    assert restore(path, IDENTITY._replace(partitions=3))[0] == start(1)
+
+
 def test_another_version_and_another_kind_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "SCHEMA", 7)

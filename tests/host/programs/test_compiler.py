@@ -15,8 +15,10 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
+from gpu_pregel.host.programs.compiler import depends_on_order
 
 GRAPH = gp.Graph.from_edgelist([0, 1], [1, 2])
+LARGER = gp.Combiner(max, 0.0)
 
 
 def program(**changes: Any) -> gp.VertexProgram:
@@ -383,3 +385,21 @@ def test_damaged_cache_files_are_replaced(tmp_path: Path, cache: Path) -> None:
         file.write_bytes(file.read_bytes()[:100])
     assert run_script("command", tmp_path, cache) == "True True True"
     assert run_script("command", tmp_path, cache) == "True False False"
+
+
+@pytest.mark.parametrize(
+    ("changes", "depends"),
+    [
+        ({}, False),
+        ({"combine": "sum"}, False),
+        ({"value": np.float32}, False),
+        ({"value": np.float32, "combine": "sum"}, True),
+        ({"value": np.float32, "combine": LARGER}, True),
+        ({"aggregators": {"sum": gp.Aggregator("sum", lambda old, new, ctx: new)}}, False),
+        ({"aggregators": {"sum": gp.Aggregator("sum", lambda old, new, ctx: new / 3)}}, True),
+        ({"aggregators": {"most": gp.Aggregator("max", lambda old, new, ctx: new / 3)}}, False),
+        ({"aggregators": {"sum": gp.Aggregator("sum", lambda old, new, ctx: new, dtype=np.float64)}}, True),
+    ],
+)
+def test_sums_of_floats_depend_on_the_order(changes: dict[str, Any], *, depends: bool) -> None:
+    assert depends_on_order(program(**changes), None) is depends

@@ -1,0 +1,82 @@
+"""Arrays that a program's functions use by name: its kernels take them as arguments, whatever they contain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.host.programs.program import VertexProgram, WakingProgram
+from gpu_pregel.kernels.library.captured import Captured, can_pass
+from gpu_pregel.kernels.library.fingerprint import all_names
+
+Array = np.ndarray[Any, Any]
+
+
+def pass_arrays(program: VertexProgram) -> tuple[VertexProgram, tuple[Array, ...]]:
+    """Return a program whose functions have a ``Captured`` in place of arrays, and the arrays, which are read-only.
+
+    Arrays remain constants in functions without ``ctx``, such as combiners and the functions that they call, and if
+    they are used by a function inside another one.
+    """
+    arrays: dict[int, Array] = {}
+
+    def twin(function: Any, arguments: int) -> Any:
+        return None if function is None else _twin(function, arguments, arrays)
+
+    changes: dict[str, Any] = {
+        "init": twin(program.init, 1),
+        "initially_active": twin(program.initially_active, 1),
+        "message": twin(program.message, 3 if program.sends_per_edge else 2),
+        "apply": twin(program.apply, 3),
+        "receives": twin(program.receives, 2),
+        "active": twin(program.active, 3) if callable(program.active) else program.active,
+        "aggregators": {
+            name: replace(one, function=twin(one.function, 3)) for name, one in program.aggregators.items()
+        },
+    }
+    if isinstance(program, WakingProgram):
+        changes["wakes"] = twin(program.wakes, 3)
+    return (replace(program, **changes), tuple(arrays.values())) if arrays else (program, ())
+
+
+def _twin(function: Any, arguments: int, arrays: dict[int, Array]) -> Any:
+    """Return a copy of a function that has ``Captured`` objects, or the function itself if there are no arrays.
+
+    Its last argument is ``ctx``; ``arrays`` are those found so far, by identity, to which its own are added.
+    """
+    plain = getattr(function, "py_func", function)
+    if not isinstance(plain, FunctionType) or plain.__code__.co_argcount != arguments:
+        return function
+    code, names = plain.__code__, all_names(plain.__code__)
+    used_inside: set[str] = set()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            used_inside |= {*all_names(constant), *constant.co_freevars}
+    has_arrays = False
+
+    def passed(name: str, value: Any) -> Any:
+        nonlocal has_arrays
+        if name in used_inside or not can_pass(value):
+            return value
+        has_arrays = True
+        if id(value) not in arrays:
+            array = np.ascontiguousarray(value).view(np.ndarray)
+            array.flags.writeable = False
+            arrays[id(value)] = array
+        return Captured([*arrays].index(id(value)), value.dtype)
+
+    namespace = {
+        name: passed(name, value) for name, value in plain.__globals__.items() if name in names or name[:2] == "__"
+    }
+    closure = plain.__closure__ or ()
+    cells = tuple(
+        CellType(passed(name, cell.cell_contents)) for name, cell in zip(code.co_freevars, closure, strict=True)
+    )
+    if not has_arrays:
+        return function
+    twin = FunctionType(code, namespace, plain.__name__, plain.__defaults__, cells or None)
+    twin.__kwdefaults__, twin.__qualname__, twin.__module__ = plain.__kwdefaults__, plain.__qualname__, plain.__module__
+    return twin
