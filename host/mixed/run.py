@@ -98,8 +98,8 @@ def run(
         Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
         must not contain the run. ``halt``, ``master``, the limits, ``mode`` and ``threads`` may differ from those of
         the first call, and ``partitions`` where results do not depend on it: if messages and aggregates are integers,
-        or combined by min, max, or, and. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns
-        immediately; what ``master`` decided after it is read from the checkpoint.
+        or combined by min, max, or, and. ``halt`` is evaluated for the checkpoint itself, so that a run that has ended
+        returns immediately; what ``master`` decided after it is read from the checkpoint.
     check : bool, default False
         Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
         a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first

@@ -116,11 +116,13 @@ class VertexProgram:
     Notes
     -----
     ``ctx`` is a :class:`VertexContext`: ``vertex``, ``superstep``, ``num_vertices``, ``out_degree``, ``in_degree`` (all
-    int64), ``aggregated`` and ``parameters``. Arrays of one dimension, of integers, floats or bool, that the functions
-    use by name are read when a run begins; functions cannot write to them. A program with other arrays of the same dtypes
-    in their place is not compiled again. (In combiners, in functions that these functions call or contain, and with
-    more dimensions they are constants: compiled anew for each content.) Pregel: Malewicz et al., SIGMOD 2010; push and pull follow Gemini: Zhu et
+    int64), ``aggregated`` and ``parameters``. Pregel: Malewicz et al., SIGMOD 2010; push and pull follow Gemini: Zhu et
     al., OSDI 2016.
+
+    Arrays of one dimension, of integers, floats or bool, that these functions use by name are read when a run begins;
+    functions cannot write to them. A program with other arrays of the same dtypes in their place is not compiled again.
+    Arrays of more dimensions, and those used by combiners or by functions that these call or contain, are constants: a
+    program is compiled for each content.
 
     Examples
     --------

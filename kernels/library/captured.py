@@ -41,8 +41,8 @@ def argument_type(dtype: np.dtype[Any]) -> Any:
 def register(ir: Any, rewrites: ModuleType) -> None:
     """Add the pass to a compiler, by its modules of intermediate code and of passes that rewrite it."""
 
-    @rewrites.register_rewrite("before-inference")  # type: ignore[untyped-decorator]
-    class ReadCaptured(rewrites.Rewrite):  # type: ignore[misc, name-defined]
+    @rewrites.register_rewrite("before-inference")
+    class ReadCaptured(rewrites.Rewrite):  # type: ignore[name-defined]
         """Reads arrays from the ``ctx`` of a function."""
 
         def match(self, function: Any, block: Any, *_: Any) -> bool:

@@ -28,7 +28,7 @@ class ArrayTypes:
     messages: Any
     inbox: Any
     aggregates: Any
-    """Of the aggregates, followed by the parameters, the captured arrays, and the record of failures if there is one."""
+    """Of the aggregates, followed by the parameters, the captured arrays, and the record of failures if any."""
     partials: Any
     control: Any
     receivers: Any

@@ -81,7 +81,7 @@ def test_numbers_keep_their_dtype(device: str) -> None:
 
 
 def test_arrays_of_a_program_are_found_once() -> None:
-    program, arrays = pass_arrays(distances(START, TOLLS, OPEN))
+    _, arrays = pass_arrays(distances(START, TOLLS, OPEN))
     assert [array.tolist() for array in arrays] == [one.tolist() for one in (START, TOLLS, OPEN, OFFSETS)]
     assert not any(array.flags.writeable for array in arrays)
     assert START.flags.writeable
