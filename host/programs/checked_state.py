@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from numba.core.errors import NumbaError
 
 from gpu_pregel.errors import ProgramError
@@ -14,7 +15,7 @@ from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.cpu_state import CpuState
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.python_state import PythonState, interpret_program
+from gpu_pregel.host.programs.python_state import PythonState, twins
 from gpu_pregel.host.programs.state import Activity, SuperstepFigures
 
 Result = TypeVar("Result")
@@ -46,8 +47,7 @@ class CheckedState(CpuState):
         always: bool,
     ) -> None:
         super().__init__(program, partitions, graph.out_degrees, graph.in_degrees, device, always=always)
-        self._interpreted = interpret_program(declaration, {name: dtype for name, dtype, _ in program.aggregates})
-        self._graph = graph
+        self._declaration, self._graph = declaration, graph
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
@@ -63,24 +63,14 @@ class CheckedState(CpuState):
 
     def _checked(self, superstep: int, run: Callable[[], Result], repeat: Callable[[PythonState], Result]) -> Result:
         """Run a superstep; if it fails, repeat it in Python, which raises an error that names the vertex."""
-        values, frontier = [array.copy() for array in self.values], self.frontier.copy()
-        aggregates, posted = tuple(array.copy() for array in self.aggregates), self.posted
-        parameters, changed = self._sent_with, self._next_parameters
+        beginning = self.beginning(np.copy)
         try:
             return run()
         except NumbaError:
             raise
         except Exception as error:
             failure = error
-        for asks_everyone in (False, True):
-            twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
-            twin.set_parameters(parameters, self._seed)
-            twin.change_parameters(parameters if changed is None else changed)
-            twin.attach([array.copy() for array in values], frontier.copy())
-            twin.context_arrays, twin._given = tuple(array.copy() for array in aggregates), self._given
-            twin.posted, twin.asks_everyone = posted, asks_everyone
-            if self.excluded is not None:
-                twin.exclude(self.excluded)
+        for twin in twins(beginning, self._declaration, self._program, self._graph, always=self._always):
             repeat(twin)
         raise ProgramError(
             f"a function fails in superstep {superstep} in compiled code ({type(failure).__name__}: {failure}), but "

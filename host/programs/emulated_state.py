@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
-
 from gpu_pregel.errors import EmulationError, VertexError
-from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.cuda_state import CudaState
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.python_state import PythonState, interpret_program
+from gpu_pregel.host.programs.python_state import PythonState, twins
 from gpu_pregel.host.programs.state import Activity, SuperstepFigures
 
 Result = TypeVar("Result")
@@ -57,22 +54,12 @@ class EmulatedState(CudaState):
 
     def _explained(self, run: Callable[[], Result], repeat: Callable[[PythonState], Any]) -> Result:
         """Run supersteps; if the emulator refuses something, repeat them in Python, which names the vertex."""
-        values, frontier = [array.peek() for array in self.values], self.frontier.peek().view(np.uint64)
-        aggregates, posted = tuple(array.peek() for array in self.aggregates), self.posted
+        beginning = self.beginning(lambda array: array.peek())
         try:
             return run()
         except (EmulationError, VertexError) as error:
             if isinstance(error, VertexError) and error.role != "combine":  # it has the reason and the line
                 raise
-            dtypes = {name: dtype for name, dtype, _ in self._program.aggregates}
-            program = interpret_program(self._declaration, dtypes)
-            for asks_everyone in (False, True):
-                twin = PythonState(program, self._graph, PythonDevice(), always=self._always)
-                twin.set_parameters(self._sent_with, self._seed)
-                twin.attach([array.copy() for array in values], frontier.copy())
-                twin.context_arrays, twin._given = tuple(array.copy() for array in aggregates), self._given
-                twin.posted, twin.asks_everyone = posted, asks_everyone
-                if self.excluded is not None:
-                    twin.exclude(self.excluded)
+            for twin in twins(beginning, self._declaration, self._program, self._graph, always=self._always):
                 repeat(twin)
             raise

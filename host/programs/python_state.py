@@ -6,7 +6,7 @@ same: messages are combined in ascending order of their senders.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.combiners import resolve_combiner
@@ -22,7 +23,7 @@ from gpu_pregel.host.programs.compiler import CompiledProgram, program_fields
 from gpu_pregel.host.programs.exchange import PartitionState, VertexArrays
 from gpu_pregel.host.programs.interpreter import BOOL, STRICT, UserFunction
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
+from gpu_pregel.host.programs.state import Activity, Beginning, ProgramState, SuperstepFigures
 from gpu_pregel.kernels.programs.fields import Fields, VertexContext, named_type, stream_of
 
 Array = np.ndarray[Any, Any]
@@ -75,6 +76,21 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         chain=None,
         declaration=program,
     )
+
+
+def twins(
+    beginning: Beginning, declaration: VertexProgram, compiled: CompiledProgram, graph: Graph, *, always: bool
+) -> Iterator[PythonState]:
+    """Yield states with which a superstep that has failed in compiled code is repeated, which says for which vertex.
+
+    The second one calls ``receives`` for vertices without messages, too, as a pull of compiled code does.
+    """
+    program = interpret_program(declaration, {name: dtype for name, dtype, _ in compiled.aggregates})
+    for asks_everyone in (False, True):
+        twin = PythonState(program, graph, PythonDevice(), always=always)
+        twin.begin_from(beginning)
+        twin.asks_everyone = asks_everyone
+        yield twin
 
 
 def _one(dtype: np.dtype[Any]) -> Fields:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,20 @@ class Posted(NamedTuple):
 
     vertices: Array
     messages: tuple[Array, ...]
+
+
+class Beginning(NamedTuple):
+    """What a superstep starts from, in host memory, so that it can be run again by another state."""
+
+    values: tuple[Array, ...]
+    frontier: Array
+    aggregates: tuple[Array, ...]
+    posted: Posted | None
+    excluded: Array | None
+    given: tuple[bool, bool]
+    parameters: tuple[Any, ...]
+    next_parameters: tuple[Any, ...] | None
+    seed: int
 
 
 class ProgramState(ABC):
@@ -301,6 +315,31 @@ class ProgramState(ABC):
         if self.has_master:
             self.set_parameters(tuple(arrays[f"parameter{k}"][0] for k in range(len(self._sent_with))), self._seed)
         self.context_arrays = self._restored_aggregates("aggregate", arrays)
+
+    def beginning(self, read: Callable[[Any], Array]) -> Beginning:
+        """Return what the next superstep starts from; ``read`` returns a copy of an array of this state on the host."""
+        return Beginning(
+            values=tuple(map(read, self.values)),
+            frontier=read(self.frontier).view(np.uint64),
+            aggregates=tuple(map(read, self.aggregates)),
+            posted=self.posted,
+            excluded=self.excluded,
+            given=self._given,
+            parameters=self._sent_with,
+            next_parameters=self._next_parameters,
+            seed=self._seed,
+        )
+
+    def begin_from(self, beginning: Beginning) -> None:
+        """Start from copies of those arrays, on a device whose arrays are in host memory."""
+        self.set_parameters(beginning.parameters, beginning.seed)
+        self._next_parameters, self._given = beginning.next_parameters, beginning.given
+        self.attach([array.copy() for array in beginning.values], beginning.frontier.copy())
+        count = len(beginning.aggregates)
+        self.context_arrays = (*(array.copy() for array in beginning.aggregates), *self.context_arrays[count:])
+        self.posted = beginning.posted
+        if beginning.excluded is not None:
+            self.exclude(beginning.excluded)
 
     def _restored_aggregates(self, name: str, arrays: Mapping[str, Array]) -> tuple[Any, ...]:
         """Return the aggregates of a snapshot, followed by the parameters."""

@@ -141,3 +141,16 @@ def test_an_index_beyond_an_array_names_the_vertex(name: str) -> None:
     with pytest.raises(gp.errors.VertexError, match="vertex 3") as caught:
         gp.run(PATH, program, device=name, check=name == "cpu")  # type: ignore[arg-type]
     assert "table" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["cpu", "emulated"])
+def test_an_index_that_the_master_has_set_names_the_vertex(name: Any) -> None:
+    table = np.zeros(3)
+    program = gp.VertexProgram(
+        **plain(apply=lambda value, incoming, ctx: table[ctx.parameters.place] if ctx.vertex == 2 else value),
+        parameters={"place": 0},
+        active="always",
+        master=lambda step: step.set(place=step.superstep + 1),
+    )
+    with pytest.raises(gp.errors.VertexError, match=r"apply fails for vertex 2 in superstep 3 .*table"):
+        gp.run(PATH, program, device=name, check=name == "cpu", max_supersteps=9)
