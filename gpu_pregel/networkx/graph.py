@@ -61,6 +61,7 @@ class BackendGraph:
         """What the function of this name has returned."""
         self._edge_data: list[dict[Any, Any]] | None = None
         self._node_data: list[dict[Any, Any]] | None = None
+        self._names: Array | None = None
         if graph.weights is not None:
             kind = np.float64 if graph.weights.dtype.kind == "f" else np.int64
             self._columns["weight"] = EdgeColumn(graph.weights.astype(kind))
@@ -86,6 +87,16 @@ class BackendGraph:
         graph.weighted_rows = {}
         graph._edge_data = edge_data
         graph._node_data = node_data
+        graph._names = None
+        return graph
+
+    def renamed(self, names: dict[int, Any]) -> BackendGraph:
+        """Return this graph with other objects as nodes of some vertices, for results; each is equal to its node."""
+        graph = self.__class__.__new__(self.__class__)
+        graph.__dict__.update(self.__dict__)
+        graph._names = self.topology.node_array.copy()
+        for vertex, node in names.items():
+            graph._names[vertex] = node
         return graph
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -216,7 +227,7 @@ class BackendGraph:
 
     def values_at(self, vertices: npt.NDArray[Any], values: npt.NDArray[Any]) -> dict[Any, Any]:
         """Return the value of each of these vertices by its node, as Python objects, in their order."""
-        nodes = self.topology.node_addresses
+        nodes = self.topology.node_addresses if self._names is None else None
         if nodes is None or values.dtype.kind not in "if" or len(vertices) < _FEWEST:
             return dict(zip(self.nodes_at(vertices), values.tolist(), strict=True))
         return filled_dict(nodes, vertices, values)
@@ -224,5 +235,7 @@ class BackendGraph:
     def nodes_at(self, vertices: npt.NDArray[Any]) -> list[Any]:
         """Return the nodes of vertices."""
         topology = self.topology
+        if self._names is not None:
+            return list(self._names[vertices].tolist())
         found: list[Any] = (vertices if topology.is_numbered else topology.node_array[vertices]).tolist()
         return found
