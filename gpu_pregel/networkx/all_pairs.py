@@ -82,7 +82,7 @@ def _by_weight(graph: BackendGraph, weight: Any) -> Figures:
 
 def has_negative_weight(graph: BackendGraph, weight: Any) -> bool:
     """Return whether an edge's weight is negative."""
-    column = graph.edge_values(weight)
+    column = graph.edge_values(weight, scalars=True)
     return column is not None and len(column) > 0 and bool(column.min() < 0)
 
 

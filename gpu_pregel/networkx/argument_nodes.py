@@ -18,7 +18,7 @@ _KEPT: dict[str, tuple[tuple[str, int], ...]] = {
         (
             *("bfs_edges", "bfs_predecessors", "bfs_successors", "bfs_tree", "descendants_at_distance"),
             *("dfs_edges", "dfs_postorder_nodes", "dfs_predecessors", "dfs_preorder_nodes", "dfs_successors"),
-            *("dfs_tree", "dijkstra_path", "dijkstra_predecessor_and_distance", "generic_bfs_edges"),
+            *("dfs_tree", "dijkstra_predecessor_and_distance", "generic_bfs_edges"),
             *("all_shortest_paths", "bellman_ford_predecessor_and_distance", "predecessor"),
             *("single_source_all_shortest_paths", "single_source_bellman_ford_path"),
             *("single_source_bellman_ford_path_length", "single_source_dijkstra", "single_source_dijkstra_path"),
@@ -30,7 +30,7 @@ _KEPT: dict[str, tuple[tuple[str, int], ...]] = {
     **dict.fromkeys(
         (
             *("bellman_ford_path", "bidirectional_dijkstra", "bidirectional_shortest_path", "shortest_path"),
-            *("shortest_path_length", "single_source_bellman_ford"),
+            *("dijkstra_path", "shortest_path_length", "single_source_bellman_ford"),
         ),
         _ENDS,
     ),
@@ -60,6 +60,7 @@ _MIXED: dict[str, tuple[tuple[str, int], ...]] = {
     **dict.fromkeys(("chain_decomposition", "cycle_basis"), (("root", 1),)),
     **dict.fromkeys(("dominance_frontiers", "immediate_dominators"), (("start", 1),)),
     **dict.fromkeys(("edge_boundary", "node_boundary"), (("nbunch1", 1), ("nbunch2", 2))),
+    "hopcroft_karp_matching": (("top_nodes", 1),),
     **dict.fromkeys(("k_core", "k_corona", "k_crust", "k_shell"), (("core_number", 2),)),
 }
 """The parameters whose objects the results have in some places, and the graph's own nodes in others."""

@@ -157,35 +157,37 @@ class BackendGraph:
 
     # What the functions of this backend read.
 
-    def edge_values(self, name: Any, default: Any = 1, *, mixed: bool = False) -> Array | None:
+    def edge_values(
+        self, name: Any, default: Any = 1, *, mixed: bool = False, scalars: bool | None = None
+    ) -> Array | None:
         """Return an attribute of all stored edges, int64[m] or float64[m]; None if ``name`` is None.
 
-        Edges without it have ``default``. With ``mixed`` integers among floats become floats: for functions whose
-        results do not tell them apart.
+        Edges without it have ``default``. With ``mixed`` integers among floats become floats, and with
+        ``scalars`` (default ``mixed``) NumPy's numbers Python's: for functions whose results do not tell them apart.
 
         Raises
         ------
         NotImplementedError
-            See :func:`edge_column`; or there are integers among floats, and not ``mixed``.
+            See :func:`edge_column`; or there are integers among floats and not ``mixed``, or NumPy's numbers and not
+            ``scalars``.
         """
         if name is None:
             return None
-        column = self._column(name, default)
+        column = self.edge_column(name, default)
         if column.floats is not None and not mixed:
             raise NotImplementedError(f"the edges' {name!r} are of different types: float and int")
+        if column.scalar is not None and not (mixed if scalars is None else scalars):
+            raise NotImplementedError(f"the edges' {name!r} are of type {column.scalar.__name__}")
         return column.values
 
-    def edge_floats(self, name: Any) -> Array | None:
-        """Return which values of an attribute are floats, bool[m], if others are integers; edges without it have 1."""
-        return self._column(name, 1).floats
-
-    def moderate_values(self, name: Any) -> Array | None:
+    def moderate_values(self, name: Any, *, scalars: bool = True) -> Array | None:
         """Return :meth:`edge_values`; NotImplementedError if the order of products and quotients decides on results."""
-        values = self.edge_values(name, mixed=True)
+        values = self.edge_values(name, mixed=True, scalars=scalars)
         check_magnitudes(name, values)
         return values
 
-    def _column(self, name: Any, default: Any) -> EdgeColumn:
+    def edge_column(self, name: Any, default: Any = 1) -> EdgeColumn:
+        """Return an attribute of all stored edges, and the types of its values; edges without it have ``default``."""
         if name in self._columns:
             return self._columns[name]
         if self._edge_data is None:

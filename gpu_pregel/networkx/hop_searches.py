@@ -140,7 +140,7 @@ def chain(links: Array, vertex: int) -> list[int]:
 def path_between(graph: BackendGraph, source: Any, target: Any) -> list[Any]:
     """Return the path that NetworkX's search from both ends finds."""
     if source == target:
-        return [target]
+        return [source]
     n = len(graph)
     fringes, links = np.empty((2, n), np.uint32), np.zeros((2, n), np.int64)
     fringes[:, 0] = graph.topology.numbers[source], graph.topology.numbers[target]

@@ -48,9 +48,9 @@ _ODD: dict[type, Callable[[Any], list[Any]]] = {
     tuple: lambda value: [tuple(odd(random.Random(1), one) for one in value)],
 }
 _COLLECTIONS: tuple[Callable[[Any], Any], ...] = (
-    *(list, tuple, set, iter, dict.fromkeys),
-    lambda items: [*items, *list(items)[:1]],
-    lambda items: [*items, "absent"],
+    *(list, tuple, set, dict.fromkeys),
+    lambda items: [*items, *items[:1]],
+    lambda items: [*items, (items[0][0], "absent") if items and type(items[0]) is tuple else "absent", *items[:1]],
 )
 
 
@@ -60,7 +60,7 @@ def odd(chance: random.Random, value: Any) -> Any:
     return chance.choice(kinds(value)) if kinds is not None else value
 
 
-def _odd_argument(chance: random.Random, graph: nx.Graph, value: Any) -> Any:
+def _odd_argument(chance: random.Random, graph: nx.Graph, value: Any, *, is_part: bool = False) -> Any:
     """Return an argument with odd parts; a node is one part, and parts of collections may be nodes and pairs."""
     try:
         is_node = value in graph
@@ -69,12 +69,12 @@ def _odd_argument(chance: random.Random, graph: nx.Graph, value: Any) -> Any:
     if is_node or not isinstance(value, (list, tuple, set, frozenset, dict)):
         return odd(chance, value) if chance.random() < 0.8 else value
     if isinstance(value, dict):
-        return {_odd_argument(chance, graph, key): item for key, item in value.items()}
-    parts = [_odd_argument(chance, graph, part) if chance.random() < 0.6 else part for part in value]
+        return {_odd_argument(chance, graph, key, is_part=True): item for key, item in value.items()}
+    parts = [_odd_argument(chance, graph, part, is_part=True) if chance.random() < 0.6 else part for part in value]
     if chance.random() < 0.5:
         return type(value)(parts)
     try:
-        return chance.choice(_COLLECTIONS)(parts)
+        return chance.choice(_COLLECTIONS if is_part else (*_COLLECTIONS, iter))(parts)
     except TypeError:
         return parts
 

@@ -80,7 +80,7 @@ def floyd_warshall_numpy(G: BackendGraph, nodelist: Any = None, weight: Any = "w
         if others := set(nodelist) - set(G):
             raise nx.NetworkXError(f"Nodes {others} in nodelist is not in G")
         order = np.array([G.topology.numbers[node] for node in nodelist], np.int64)
-    column = np.ones(G.topology.m) if weight is None else G.edge_values(weight)
+    column = np.ones(G.topology.m) if weight is None else G.edge_values(weight, scalars=True)
     assert column is not None
     topology = G.topology
     distances = _matrix(len(G), _Edges(topology.sources, topology.neighbors, column.astype(np.float64), False))

@@ -195,6 +195,8 @@ def dfs_preorder_nodes(
     G: BackendGraph, source: Any = None, depth_limit: float | None = None, *, sort_neighbors: Sort = None
 ) -> Iterator[Any]:
     """Yield the nodes as a depth-first search finds them."""
+    if source is not None and source not in G:
+        yield source  # as NetworkX does before it looks for neighbours
     yield from G.nodes_at(depth_first(G, _start(G, source), FORWARD, depth_limit).targets)
 
 
@@ -209,6 +211,8 @@ def dfs_labeled_edges(
     G: BackendGraph, source: Any = None, depth_limit: float | None = None, *, sort_neighbors: Sort = None
 ) -> Iterator[tuple[Any, Any, str]]:
     """Yield the edges that a depth-first search goes through, each with its kind."""
+    if source is not None and source not in G:
+        yield source, source, "forward"  # as NetworkX does before it looks for neighbours
     events = depth_first(G, _start(G, source), FORWARD | NONTREE | REVERSE | LIMITED, depth_limit)
     labels = map(_DEPTH_LABELS.__getitem__, events.kinds.tolist())
     yield from zip(G.nodes_at(events.sources), G.nodes_at(events.targets), labels, strict=True)
