@@ -21,7 +21,7 @@ _KEPT: dict[str, tuple[tuple[str, int], ...]] = {
             *("dfs_tree", "dijkstra_predecessor_and_distance", "generic_bfs_edges"),
             *("all_shortest_paths", "bellman_ford_predecessor_and_distance", "predecessor"),
             *("single_source_all_shortest_paths", "single_source_bellman_ford_path"),
-            *("single_source_bellman_ford_path_length", "single_source_dijkstra", "single_source_dijkstra_path"),
+            *("single_source_bellman_ford_path_length", "single_source_dijkstra_path"),
             *("single_source_dijkstra_path_length", "single_source_shortest_path"),
             "single_source_shortest_path_length",
         ),
@@ -31,18 +31,26 @@ _KEPT: dict[str, tuple[tuple[str, int], ...]] = {
         (
             *("bellman_ford_path", "bidirectional_dijkstra", "bidirectional_shortest_path", "shortest_path"),
             *("dijkstra_path", "shortest_path_length", "single_source_bellman_ford"),
+            "single_source_dijkstra",
         ),
         _ENDS,
     ),
     **dict.fromkeys(("single_target_shortest_path", "single_target_shortest_path_length"), (("target", 1),)),
     **dict.fromkeys(
         (
-            *("bfs_layers", "multi_source_dijkstra", "multi_source_dijkstra_path"),
-            "multi_source_dijkstra_path_length",
+            *("bfs_layers", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length"),
         ),
         (("sources", 1),),
     ),
-    **dict.fromkeys(("clustering", "constraint", "effective_size", "triangles"), _NODES),
+    **dict.fromkeys(
+        (
+            *("clustering", "constraint", "effective_size", "generalized_degree", "reciprocity", "square_clustering"),
+            "triangles",
+        ),
+        _NODES,
+    ),
+    "average_neighbor_degree": (("nodes", 3),),
+    "multi_source_dijkstra": (("sources", 1), ("target", 2)),
     "node_connected_component": (("n", 1),),
     "voronoi_cells": (("center_nodes", 1),),
 }
@@ -60,6 +68,7 @@ _MIXED: dict[str, tuple[tuple[str, int], ...]] = {
     **dict.fromkeys(("chain_decomposition", "cycle_basis"), (("root", 1),)),
     **dict.fromkeys(("dominance_frontiers", "immediate_dominators"), (("start", 1),)),
     **dict.fromkeys(("edge_boundary", "node_boundary"), (("nbunch1", 1), ("nbunch2", 2))),
+    "lowest_common_ancestor": (("node1", 1), ("node2", 2)),
     "hopcroft_karp_matching": (("top_nodes", 1),),
     **dict.fromkeys(("k_core", "k_corona", "k_crust", "k_shell"), (("core_number", 2),)),
 }

@@ -104,6 +104,8 @@ class BellmanFord:
 
     def _searched_paths(self, graph: BackendGraph, targets: Array) -> dict[Any, list[Any]]:
         """Return paths that NetworkX finds where first predecessors form a cycle, as rounding errors let them."""
+        if graph.is_renamed:
+            raise NotImplementedError("the source may be found again as the graph's own node")
         lists = self.predecessors(graph)
         (source,) = graph.nodes_at(self._sources)
         return {node: next(paths_by_predecessors(source, node, lists)) for node in graph.nodes_at(targets)}

@@ -105,6 +105,11 @@ class BackendGraph:
             return type(None), ()
         return super().__reduce_ex__(protocol)
 
+    @property
+    def is_renamed(self) -> bool:
+        """Whether it is the result of :meth:`renamed`."""
+        return self._names is not None
+
     def is_directed(self) -> bool:
         """Return whether edges have a direction."""
         return self.topology.directed

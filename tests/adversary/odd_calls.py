@@ -111,7 +111,8 @@ def _arguments(name: str, seed: int) -> tuple[Case, str, Arguments | None]:
     (graph, *others), options = found
     graph = _odd_graph(chance, graph) if chance.random() < 0.5 else graph
     args = [_odd_argument(chance, graph, value) for value in others]
-    return case, graph_name, ((graph, *args), {key: _odd_argument(chance, graph, v) for key, v in options.items()})
+    odd_options = {key: v if key == "dtype" else _odd_argument(chance, graph, v) for key, v in options.items()}
+    return case, graph_name, ((graph, *args), odd_options)
 
 
 def try_call(name: str, seed: int) -> str | None:
@@ -128,6 +129,8 @@ def try_call(name: str, seed: int) -> str | None:
         again = _arguments(name, seed)[2]
         assert again is not None
         theirs = outcome(function, again, "networkx")
+    if isinstance(theirs, ValueError) and "truth value of an array" in str(theirs):
+        return None  # a number of NumPy is not equal to a tuple, but an array of comparisons
     try:
         if case.check is None or isinstance(ours, Exception) or isinstance(theirs, Exception):
             assert_same(ours, theirs, case)

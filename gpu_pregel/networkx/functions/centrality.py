@@ -111,6 +111,8 @@ def katz_centrality(
             raise nx.NetworkXError("beta dictionary must have a value for every node") from error
         shift = _given(G, beta)
     sums = _sums(G, weight)
+    # All scores have the type of a product with these.
+    scalars = isinstance(alpha, np.float64) or isinstance(beta, np.float64)
     for _ in range(max_iter):
         following, _, norm = sums.advance(scores, shift, scale=float(alpha))
         change = np.abs(following - scores).sum()
@@ -118,7 +120,8 @@ def katz_centrality(
         if change < n * tol:
             if normalized and norm > 0:
                 scores *= 1.0 / norm
-            return _ordered(G, scores, nstart)
+            found = _ordered(G, scores, nstart)
+            return {node: np.float64(score) for node, score in found.items()} if scalars else found
     raise nx.PowerIterationFailedConvergence(max_iter)
 
 

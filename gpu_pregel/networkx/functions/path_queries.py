@@ -160,7 +160,8 @@ def average_shortest_path_length(G: BackendGraph, weight: Any = None, method: st
         figures = all_figures(G, weight)
         figures.check()
         total = sum(figures.distances)
-    return total / (n * (n - 1))
+    # A matrix's sum is one of Python's numbers there.
+    return (float(total) if method == "floyd-warshall-numpy" else total) / (n * (n - 1))
 
 
 def _predecessors_from(G: BackendGraph, weight: Any, method: str) -> Callable[[Any], dict[Any, list[Any]]]:

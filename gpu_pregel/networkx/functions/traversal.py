@@ -108,9 +108,10 @@ def descendants_at_distance(G: BackendGraph, source: Any, distance: Any) -> set[
 
 def bfs_labeled_edges(G: BackendGraph, sources: Any) -> Iterator[tuple[Any, Any, str]]:
     """Yield the edges that a breadth-first search goes through, each with its kind."""
-    nodes = dict.fromkeys([sources] if sources in G else sources)
+    nodes = list(dict.fromkeys([sources] if sources in G else sources))
     numbers = G.topology.numbers
-    found = breadth_first(G, [numbers[node] for node in nodes])
+    known = [numbers[node] for node in nodes if node in numbers]
+    found = breadth_first(G, known)
     u, v = _edges_of(G, found.order)
     du, dv = found.depths[u], found.depths[v]
     places = np.empty(len(G), np.int64)
@@ -121,7 +122,14 @@ def bfs_labeled_edges(G: BackendGraph, sources: Any) -> Iterator[tuple[Any, Any,
         # An edge to an earlier vertex has been reported there.
         reported = (labels == 3) | ((labels == 2) & (places[v] < places[u]))
         u, v, labels = u[~reported], v[~reported], labels[~reported]
+    absent = next((i for i, node in enumerate(nodes) if node not in numbers), None)
+    if absent is not None:
+        # The search ends where it looks for the neighbours of such a node.
+        before = places[u] < absent
+        u, v, labels = u[before], v[before], labels[before]
     yield from zip(G.nodes_at(u), G.nodes_at(v), map(_BREADTH_LABELS.__getitem__, labels.tolist()), strict=True)
+    if absent is not None:
+        raise KeyError(nodes[absent])
 
 
 def edge_bfs(G: BackendGraph, source: Any = None, orientation: str | None = None) -> Iterator[tuple[Any, ...]]:
