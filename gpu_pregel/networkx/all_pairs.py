@@ -72,7 +72,8 @@ def _by_weight(graph: BackendGraph, weight: Any) -> Figures:
         raise NotImplementedError(f"the edges' {weight!r} add up to more than 2^53")
     return Figures(
         reached=found[:, 0].astype(np.int64),
-        distances=edges.numbers(found[:, 1]),
+        # The distance of a lone node from itself is the integer 0, whatever weights are.
+        distances=edges.numbers(found[:, 1]) if len(graph) > 1 else [0] * len(graph),
         squares=found[:, 2],
         inverses=found[:, 3],
         # Of equal distances NetworkX's maximum is the first, the integer 0 of the source.

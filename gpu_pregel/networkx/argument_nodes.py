@@ -91,6 +91,8 @@ def with_argument_nodes(
         The graph is one of NetworkX, and its results have either object, or an iterator would have to be read twice.
     """
     graph = args[0] if args else kwargs["G"]
+    if not graph.topology.is_converted:
+        return args, kwargs
     found: dict[int, Any] = {}
     for parameter, position in _KEPT.get(name) or _MIXED[name]:
         value = argument(parameter, position, args, kwargs)
@@ -98,13 +100,11 @@ def with_argument_nodes(
             continue
         nodes = _nodes_of(graph, value)
         if isinstance(nodes, Iterator):
-            if graph.topology.is_converted:
-                raise NotImplementedError(f"{parameter} is an iterator")
-            continue
+            raise NotImplementedError(f"{parameter} is an iterator")
         for vertex, node in _other_objects(graph, nodes).items():
             if not _is_same(found.setdefault(vertex, node), node):
                 raise NotImplementedError("a node is given as two objects of different types")
-    if not found or not graph.topology.is_converted:
+    if not found:
         return args, kwargs
     if name in _MIXED:
         raise NotImplementedError("a node is of another type than that of the graph that is equal to it")
@@ -116,7 +116,11 @@ def _nodes_of(graph: Any, value: Any) -> Iterable[Any]:
     """Return the nodes that an argument is or has."""
     if value in graph:
         return (value,)
-    return value if isinstance(value, Iterable) else ()
+    try:
+        iter(value)
+    except TypeError:
+        return ()
+    return value  # type: ignore[no-any-return]
 
 
 def _other_objects(graph: Any, nodes: Iterable[Any]) -> dict[int, Any]:

@@ -13,7 +13,7 @@ FUNCTIONS = (
     Function("out_degree_centrality", "centrality"),
     Function("eigenvector_centrality", "centrality", conditions=_BY_NAME),
     Function("eigenvector_centrality_numpy", "centrality", conditions=_BY_NAME),
-    Function("katz_centrality", "centrality", conditions=(*_BY_NAME, plain_numbers("alpha", "beta"))),
+    Function("katz_centrality", "centrality", conditions=(*_BY_NAME, plain_numbers("alpha"))),
     Function(
         "laplacian_centrality",
         "centrality",

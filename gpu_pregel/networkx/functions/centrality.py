@@ -111,8 +111,6 @@ def katz_centrality(
             raise nx.NetworkXError("beta dictionary must have a value for every node") from error
         shift = _given(G, beta)
     sums = _sums(G, weight)
-    # All scores have the type of a product with these.
-    scalars = isinstance(alpha, np.float64) or isinstance(beta, np.float64)
     for _ in range(max_iter):
         following, _, norm = sums.advance(scores, shift, scale=float(alpha))
         change = np.abs(following - scores).sum()
@@ -121,7 +119,7 @@ def katz_centrality(
             if normalized and norm > 0:
                 scores *= 1.0 / norm
             found = _ordered(G, scores, nstart)
-            return {node: np.float64(score) for node, score in found.items()} if scalars else found
+            return {node: np.float64(score) for node, score in found.items()} if isinstance(alpha, np.float64) else found
     raise nx.PowerIterationFailedConvergence(max_iter)
 
 
@@ -136,6 +134,8 @@ def _given(G: BackendGraph, values: Any) -> Array:
     """Return numbers given by node as float64[n]."""
     if set(values) != set(G):
         raise NotImplementedError("a vector does not have a number for each node")
+    if any(isinstance(value, np.generic) for value in values.values()):
+        raise NotImplementedError("a vector has numbers of NumPy, of which results have the type")
     return np.fromiter((values[node] for node in G), np.float64, len(G))
 
 

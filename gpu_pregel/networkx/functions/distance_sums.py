@@ -50,8 +50,7 @@ def wiener_index(G: BackendGraph, weight: Any = None) -> Any:
         return float("inf")
     figures = all_figures(G, weight)
     figures.check()
-    # The distance of a lone node from itself is the integer 0, whatever weights are.
-    total = sum(figures.distances) if len(G) > 1 else 0
+    total = sum(figures.distances)
     return total if G.is_directed() else total / 2
 
 

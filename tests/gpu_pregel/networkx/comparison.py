@@ -51,7 +51,7 @@ def outcome(function: Any, arguments: Arguments, backend: str) -> Any:
     try:
         items.extend(result)
     except Exception as error:
-        return _Failed(error, items) if items else error
+        return Failed(error, items) if items else error
     return items
 
 
@@ -59,7 +59,7 @@ class _Iterated(list[Any]):
     """What an iterator yields."""
 
 
-class _Failed(NamedTuple):
+class Failed(NamedTuple):
     """The error that an iterator raises, and what it yields before."""
 
     error: Exception

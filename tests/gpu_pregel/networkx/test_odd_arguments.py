@@ -129,7 +129,7 @@ CALLS: dict[str, tuple[str, Any]] = {
 
 
 _TAKEN = {
-    *("samples of a state of NumPy", "samples of edges of a state of NumPy", "a tree from None", "sources once"),
+    *("samples of a state of NumPy", "samples of edges of a state of NumPy", "a tree from None"),
     *("exact mixed lengths", "degrees of a node", "degrees of no node", "load of a list", "negative cycle from a list"),
     *("paths from a list", "weighted degrees of a node", "degrees of an array of a node"),
 }
