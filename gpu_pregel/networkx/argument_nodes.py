@@ -37,9 +37,7 @@ _KEPT: dict[str, tuple[tuple[str, int], ...]] = {
     ),
     **dict.fromkeys(("single_target_shortest_path", "single_target_shortest_path_length"), (("target", 1),)),
     **dict.fromkeys(
-        (
-            *("bfs_layers", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length"),
-        ),
+        (*("bfs_layers", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length"),),
         (("sources", 1),),
     ),
     **dict.fromkeys(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -50,7 +50,11 @@ _ODD: dict[type, Callable[[Any], list[Any]]] = {
 _COLLECTIONS: tuple[Callable[[Any], Any], ...] = (
     *(list, tuple, set, dict.fromkeys, np.array),
     lambda items: [*items, *items[:1]],
-    lambda items: [*items, (items[0][0], "absent") if items and type(items[0]) is tuple and items[0] else "absent", *items[:1]],
+    lambda items: [
+        *items,
+        (items[0][0], "absent") if items and type(items[0]) is tuple and items[0] else "absent",
+        *items[:1],
+    ],
 )
 
 
@@ -143,6 +147,6 @@ def try_call(name: str, seed: int) -> str | None:
     return None
 
 
-def try_calls(seed: int) -> list[str]:
+def try_calls(seed: int, names: Sequence[str] = NAMES) -> list[str]:
     """Compare one call of each function; return how results differ."""
-    return [found for name in NAMES if (found := try_call(name, seed)) is not None]
+    return [found for name in names if (found := try_call(name, seed)) is not None]

@@ -119,7 +119,9 @@ def katz_centrality(
             if normalized and norm > 0:
                 scores *= 1.0 / norm
             found = _ordered(G, scores, nstart)
-            return {node: np.float64(score) for node, score in found.items()} if isinstance(alpha, np.float64) else found
+            return (
+                {node: np.float64(score) for node, score in found.items()} if isinstance(alpha, np.float64) else found
+            )
     raise nx.PowerIterationFailedConvergence(max_iter)
 
 

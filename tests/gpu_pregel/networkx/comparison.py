@@ -93,7 +93,9 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
         both_nan = math.isnan(ours) and math.isnan(theirs)
         close = math.isclose(ours, theirs, rel_tol=case.tolerance, abs_tol=case.absolute)
         # Zeros of approximations have any sign.
-        same_sign = case.absolute > 1e-12 or ours != 0 or theirs != 0 or math.copysign(1, ours) == math.copysign(1, theirs)
+        same_sign = (
+            case.absolute > 1e-12 or ours != 0 or theirs != 0 or math.copysign(1, ours) == math.copysign(1, theirs)
+        )
         assert both_nan or (close and same_sign), f"{place}: {ours} instead of {theirs}"
     elif isinstance(theirs, Mapping):
         assert list(ours) == list(theirs), f"{place}: keys {list(ours)!r:.300} instead of {list(theirs)!r:.300}"
