@@ -181,8 +181,11 @@ class BackendGraph:
         column = self.edge_column(name, default)
         if column.floats is not None and not mixed:
             raise NotImplementedError(f"the edges' {name!r} are of different types: float and int")
-        if column.scalar is not None and not (mixed if scalars is None else scalars):
-            raise NotImplementedError(f"the edges' {name!r} are of type {column.scalar.__name__}")
+        if column.scalar is not None:
+            if not (mixed if scalars is None else scalars):
+                raise NotImplementedError(f"the edges' {name!r} are of type {column.scalar.__name__}")
+            if not column.values.any():
+                raise NotImplementedError(f"the edges' {name!r} are zeros of NumPy, by which a division is no error")
         return column.values
 
     def moderate_values(self, name: Any, *, scalars: bool = True) -> Array | None:

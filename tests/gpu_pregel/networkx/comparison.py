@@ -11,6 +11,8 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
+_EXACT = 1e-12
+"""Results with a larger absolute error are approximations."""
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments of a call."""
 
@@ -27,7 +29,7 @@ class Case:
 
     arguments: Callable[[nx.Graph], Arguments | None] = lambda graph: ((graph,), {})
     tolerance: float = 1e-9
-    absolute: float = 1e-12
+    absolute: float = _EXACT
     ordered: bool = True
     check: Callable[[nx.Graph, Any, Any], None] | None = None
     graphs: Sequence[str] = field(default=())
@@ -83,6 +85,9 @@ def assert_same(ours: Any, theirs: Any, case: Case, place: str = "result") -> No
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), place
         dense = [part.toarray() if scipy.sparse.issparse(part) else part for part in (ours, theirs)]
         np.testing.assert_allclose(dense[0], dense[1], rtol=case.tolerance, atol=case.absolute)
+        if case.absolute <= _EXACT and dense[0].dtype.kind == "f":
+            zeros = (dense[0] == 0) & (dense[1] == 0)
+            np.testing.assert_array_equal(np.signbit(dense[0][zeros]), np.signbit(dense[1][zeros]), "signs of zeros")
     else:
         assert type(ours) is type(theirs), f"{place}: {type(ours).__name__} instead of {type(theirs).__name__}"
         _assert_same_value(ours, theirs, case, place)
@@ -94,7 +99,7 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
         close = math.isclose(ours, theirs, rel_tol=case.tolerance, abs_tol=case.absolute)
         # Zeros of approximations have any sign.
         same_sign = (
-            case.absolute > 1e-12 or ours != 0 or theirs != 0 or math.copysign(1, ours) == math.copysign(1, theirs)
+            case.absolute > _EXACT or ours != 0 or theirs != 0 or math.copysign(1, ours) == math.copysign(1, theirs)
         )
         assert both_nan or (close and same_sign), f"{place}: {ours} instead of {theirs}"
     elif isinstance(theirs, Mapping):
