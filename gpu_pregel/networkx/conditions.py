@@ -51,7 +51,7 @@ def plain_numbers(*arguments: str) -> Condition:
     def reason(values: Mapping[str, Any]) -> str | None:
         for name in arguments:
             value = values[name]
-            if isinstance(value, Real) and not isinstance(value, (int, float)):
+            if not isinstance(value, (int, float)) and isinstance(value, Real):
                 return f"{name} is of type {type(value).__name__}"
         return None
 

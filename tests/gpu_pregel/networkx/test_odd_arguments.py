@@ -135,6 +135,7 @@ CALLS: dict[str, tuple[str, Any]] = {
         "attribute_mixing_matrix",
         lambda: (_path(), "x", None, {None: True}),
     ),
+    "lists among dominating nodes": ("is_dominating_set", lambda: (_path(), [[0], 1, 3])),
     "truss of text": ("k_truss", lambda: (_path(), "2")),
     "betweenness of nan": ("betweenness_centrality", lambda: (_with_nan(),)),
     "paths to nan": ("all_pairs_all_shortest_paths", lambda: (_with_nan(),)),
@@ -143,7 +144,7 @@ CALLS: dict[str, tuple[str, Any]] = {
 
 _TAKEN = {
     *("samples of a state of NumPy", "samples of edges of a state of NumPy", "a tree from None", "corona of None"),
-    *("nodes at no distance", "fluids of True"),
+    *("nodes at no distance", "fluids of True", "lists among dominating nodes"),
     *("exact mixed lengths", "degrees of a node", "degrees of no node", "load of a list", "negative cycle from a list"),
     *("paths from a list", "weighted degrees of a node", "degrees of an array of a node"),
 }

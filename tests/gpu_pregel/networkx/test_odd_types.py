@@ -14,7 +14,7 @@ import gpu_pregel as gp
 from gpu_pregel.networkx import FUNCTIONS
 from gpu_pregel.networkx.argument_nodes import _KEPT, _MIXED
 from tests.adversary.odd_calls import NAMES, try_calls
-from tests.gpu_pregel.networkx.comparison import Case, Failed, assert_same, outcome
+from tests.gpu_pregel.networkx.comparison import Arguments, Case, Failed, assert_same, outcome
 
 _ONES = [np.int64(1), 1.0, True, Fraction(1)]
 _DIRECTED = ("dominance_frontiers", "immediate_dominators", "kosaraju_strongly_connected_components", "reciprocity")
@@ -30,7 +30,7 @@ def _options(name: str, parameter: str, one: Any) -> dict[str, Any]:
     """Return arguments of which one is this object, alone or among others."""
     if parameter == "core_number":
         return {"k": 2, parameter: {one if node == 1 else node: 2 for node in range(6)}}
-    needed = {"source": 5} if ("source", 1) in (_KEPT.get(name) or _MIXED[name]) else {}
+    needed: dict[str, Any] = {"source": 5} if ("source", 1) in (_KEPT.get(name) or _MIXED[name]) else {}
     needed |= {"sources": [5]} if name == "multi_source_dijkstra" else {}
     needed |= {"node1": 2, "node2": 3} if name == "lowest_common_ancestor" else {}
     needed |= {"nbunch1": [5]} if name.endswith("_boundary") else {}
@@ -71,7 +71,7 @@ def test_a_node_as_two_objects_is_left_to_networkx() -> None:
 
 def test_equal_tuples_and_zeros_of_other_types_are_other_nodes() -> None:
     for node in ((False, "a"), (0, np.str_("a")), -0.0, 0, frozenset([2.0])):
-        call = ((nx.Graph([((0, "a"), 0.0), (0.0, frozenset([2]))]), node), {})
+        call: Arguments = ((nx.Graph([((0, "a"), 0.0), (0.0, frozenset([2]))]), node), {})
         ours, theirs = (outcome(nx.single_source_shortest_path, call, name) for name in ("gpu_pregel", "networkx"))
         assert_same(ours, theirs, Case(), repr(node))
 
@@ -126,7 +126,7 @@ def test_distances_have_the_type_of_numpy_that_weights_have(name: str, kind: typ
 
 @pytest.mark.parametrize("kind", [np.float32, np.int32, np.int8, np.uint64, np.float16])
 def test_weights_whose_sums_are_rounded_or_overflow_are_left_to_networkx(kind: type) -> None:
-    call = ((_weighted("dijkstra_path_length", kind), 0, 3), {})
+    call: Arguments = ((_weighted("dijkstra_path_length", kind), 0, 3), {})
     assert isinstance(outcome(nx.dijkstra_path_length, call, "gpu_pregel"), NotImplementedError)
 
 
@@ -158,7 +158,8 @@ def test_parameters_of_numpy_decide_on_the_type_of_results(
     function: Any, args: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
     call = ((nx.path_graph(4), *args), options)
-    assert_same(*(outcome(function, call, backend) for backend in ("gpu_pregel", "networkx")), Case())
+    ours, theirs = (outcome(function, call, backend) for backend in ("gpu_pregel", "networkx"))
+    assert_same(ours, theirs, Case())
 
 
 # Nodes that are missing
@@ -175,7 +176,7 @@ def test_parameters_of_numpy_decide_on_the_type_of_results(
 )
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
 def test_an_iterator_yields_what_networkx_yields_before_its_error(function: Any, source: Any, kind: Any) -> None:
-    call = ((nx.cycle_graph(5, create_using=kind), source), {})
+    call: Arguments = ((nx.cycle_graph(5, create_using=kind), source), {})
     ours, theirs = (outcome(function, call, backend) for backend in ("gpu_pregel", "networkx"))
     assert isinstance(theirs, Failed)
     assert_same(ours, theirs, Case())
