@@ -61,7 +61,7 @@ class BackendGraph:
         """What the function of this name has returned."""
         self._edge_data: list[dict[Any, Any]] | None = None
         self._node_data: list[dict[Any, Any]] | None = None
-        self._names: Array | None = None
+        self._names: tuple[Array, list[Any]] | None = None
         if graph.weights is not None:
             kind = np.float64 if graph.weights.dtype.kind == "f" else np.int64
             self._columns["weight"] = EdgeColumn(graph.weights.astype(kind))
@@ -94,9 +94,8 @@ class BackendGraph:
         """Return this graph with other objects as nodes of some vertices, for results; each is equal to its node."""
         graph = self.__class__.__new__(self.__class__)
         graph.__dict__.update(self.__dict__)
-        graph._names = self.topology.node_array.copy()
-        for vertex, node in names.items():
-            graph._names[vertex] = node
+        vertices = sorted(names)
+        graph._names = np.array(vertices, np.int64), [names[vertex] for vertex in vertices]
         return graph
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -245,7 +244,11 @@ class BackendGraph:
     def nodes_at(self, vertices: npt.NDArray[Any]) -> list[Any]:
         """Return the nodes of vertices."""
         topology = self.topology
-        if self._names is not None:
-            return list(self._names[vertices].tolist())
         found: list[Any] = (vertices if topology.is_numbered else topology.node_array[vertices]).tolist()
+        if self._names is not None:
+            renamed, nodes = self._names
+            places = np.searchsorted(renamed, vertices)
+            changed = np.flatnonzero(renamed[np.minimum(places, len(renamed) - 1)] == vertices)
+            for i, place in zip(changed.tolist(), places[changed].tolist(), strict=True):
+                found[i] = nodes[place]
         return found
