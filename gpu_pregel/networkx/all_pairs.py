@@ -72,7 +72,8 @@ def _by_weight(graph: BackendGraph, weight: Any) -> Figures:
         raise NotImplementedError(f"the edges' {weight!r} add up to more than 2^53")
     return Figures(
         reached=found[:, 0].astype(np.int64),
-        distances=edges.numbers(found[:, 1]),
+        # The distance of a lone node from itself is the integer 0, whatever weights are.
+        distances=edges.numbers(found[:, 1]) if len(graph) > 1 else [0] * len(graph),
         squares=found[:, 2],
         inverses=found[:, 3],
         # Of equal distances NetworkX's maximum is the first, the integer 0 of the source.
@@ -82,7 +83,7 @@ def _by_weight(graph: BackendGraph, weight: Any) -> Figures:
 
 def has_negative_weight(graph: BackendGraph, weight: Any) -> bool:
     """Return whether an edge's weight is negative."""
-    column = graph.edge_values(weight)
+    column = graph.edge_values(weight, scalars=True)
     return column is not None and len(column) > 0 and bool(column.min() < 0)
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from types import FrameType, GeneratorType
 from typing import Any, NamedTuple
 
+from gpu_pregel.networkx.argument_nodes import keeps_arguments, with_argument_nodes
 from gpu_pregel.networkx.function import Condition, Function
 from gpu_pregel.networkx.hand_over import hands_over
 from gpu_pregel.networkx.registry import FUNCTIONS
@@ -77,9 +78,11 @@ class Backend:
 
 def _load_when_called(name: str) -> Callable[..., Any]:
     """Return a function that imports its module, and with it Numba, when it is called; NetworkX only asks for it."""
-    function = FUNCTIONS[name]
+    function, keeps = FUNCTIONS[name], keeps_arguments(name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if keeps:
+            args, kwargs = with_argument_nodes(name, args, kwargs)
         try:
             result = function.implementation()(*args, **kwargs)
         except NotImplementedError:

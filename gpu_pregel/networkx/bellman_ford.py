@@ -100,12 +100,14 @@ class BellmanFord:
             vertices.append(int(self._vertices[self._heads[vertices[-1]]]))
             if len(vertices) > len(self.order):
                 return self._searched_paths(graph, np.array([vertex]))[graph.topology.nodes[vertex]]
-        return [graph.topology.nodes[v] for v in reversed(vertices)]
+        return graph.nodes_at(np.array(vertices[::-1]))
 
     def _searched_paths(self, graph: BackendGraph, targets: Array) -> dict[Any, list[Any]]:
         """Return paths that NetworkX finds where first predecessors form a cycle, as rounding errors let them."""
+        if graph.is_renamed:
+            raise NotImplementedError("the source may be found again as the graph's own node")
         lists = self.predecessors(graph)
-        source = graph.topology.nodes[int(self._sources[0])]
+        (source,) = graph.nodes_at(self._sources)
         return {node: next(paths_by_predecessors(source, node, lists)) for node in graph.nodes_at(targets)}
 
 

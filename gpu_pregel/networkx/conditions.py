@@ -42,6 +42,34 @@ def numbers(*arguments: str) -> Condition:
     return reason
 
 
+def plain_numbers(*arguments: str) -> Condition:
+    """Require that each of these arguments is no number of another precision than Python's, or of a type of its own.
+
+    NumPy's float64 is as precise, and results have its type.
+    """
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        for name in arguments:
+            value = values[name]
+            if not isinstance(value, (int, float)) and isinstance(value, Real):
+                return f"{name} is of type {type(value).__name__}"
+        return None
+
+    return reason
+
+
+def python_numbers(*arguments: str) -> Condition:
+    """Require that each of these arguments is no number, or one of Python's, as results would have its type."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        for name in arguments:
+            if isinstance(values[name], Real) and type(values[name]) not in (int, float, bool):
+                return f"{name} is of type {type(values[name]).__name__}"
+        return None
+
+    return reason
+
+
 def float_or_none(argument: str) -> Condition:
     """Require that an argument is None, a float that is not NaN, or an integer that is equal to one.
 
@@ -157,6 +185,18 @@ def collections_of_nodes(*arguments: str, graph: str = "G") -> Condition:
             # Nodes may be tuples and frozensets themselves.
             if isinstance(nodes, Hashable) and nodes is not None and nodes in values[graph]:
                 return f"{name} is a node"
+        return None
+
+    return reason
+
+
+def lists(*arguments: str) -> Condition:
+    """Require that each of these arguments is a list, or None: NetworkX adds it to other lists."""
+
+    def reason(values: Mapping[str, Any]) -> str | None:
+        for name in arguments:
+            if not isinstance(values[name], (list, type(None))):
+                return f"{name} is no list"
         return None
 
     return reason

@@ -11,13 +11,13 @@ from gpu_pregel.networkx.graph import BackendGraph
 Array = np.ndarray[Any, Any]
 
 
-def degrees(graph: BackendGraph, kind: str = "in+out", weight: Any = None) -> Array:
+def degrees(graph: BackendGraph, kind: str = "in+out", weight: Any = None, *, scalars: bool = False) -> Array:
     """Return int64[n] or float64[n]: the degrees of the kind "in", "out" or "in+out", or any if undirected.
 
-    Weights are added in NetworkX's order, so that sums are equal to the bit.
+    Weights are added in NetworkX's order, so that sums are equal to the bit; ``scalars`` is that of ``edge_values``.
     """
     topology = graph.topology
-    column = graph.edge_values(weight)
+    column = graph.edge_values(weight, scalars=scalars)
     if not topology.directed:
         loops = topology.sources == topology.neighbors
         twice = _sums(topology.sources[loops], None if column is None else column[loops], len(graph))

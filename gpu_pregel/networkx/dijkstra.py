@@ -19,7 +19,7 @@ from gpu_pregel.kernels.networkx.dijkstra_cpu import (
     mark_floats,
 )
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.hop_searches import chain, node_lists, tree_paths
+from gpu_pregel.networkx.hop_searches import chain, meeting_path, node_lists, tree_paths
 from gpu_pregel.networkx.rows import WeightedRows, mixed_numbers, weighted_rows
 from gpu_pregel.networkx.searches import limit_of
 
@@ -118,8 +118,7 @@ class Dijkstra:
 
     def path_to(self, vertex: int) -> list[Any]:
         """Return the path to a vertex."""
-        nodes = self._graph.topology.nodes
-        return [nodes[v] for v in reversed(chain(self._parents, vertex))]
+        return self._graph.nodes_at(np.array(chain(self._parents, vertex)[::-1]))
 
     def roots(self) -> Array:
         """Return the source nearest to each vertex that is reached; int64[n]."""
@@ -174,6 +173,5 @@ def weighted_path_between(
         raise ValueError("Contradictory paths found: negative weights?")
     if meeting == UNCONNECTED:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    nodes = graph.topology.nodes
     vertices = [*reversed(chain(parents[0], meeting)), *chain(parents[1], meeting)[1:]]
-    return edges.number(length), [nodes[v] for v in vertices]
+    return edges.number(length), meeting_path(graph, vertices, meeting)

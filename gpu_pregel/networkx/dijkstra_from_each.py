@@ -29,6 +29,7 @@ class Found(NamedTuple):
     """Those that are settled, in that order; the source is the first."""
     distances: Array
     """Their distances, int64 or float64."""
+    edges: WeightedRows
     is_float: list[bool] | None
     """Which distances are not integers; None if all are of one type."""
     nodes: Sequence[Any]
@@ -40,6 +41,8 @@ class Found(NamedTuple):
         if self.is_float is not None:
             values = mixed_numbers(self.distances.tolist(), self.is_float)
             found = dict(zip(self.nodes, values, strict=True))
+        elif self.edges.scalar is not None:
+            found = dict(zip(self.nodes, self.edges.numbers(self.distances), strict=True))
         else:
             found = self.graph.values_at(self.vertices, self.distances)
         found[self.nodes[0]] = 0
@@ -82,5 +85,5 @@ def searches_from_each(
         for begin, end in pairwise(bounds):
             part = slice(begin, end)
             kept = None if is_float is None else is_float[part]
-            yield nodes[begin], Found(graph, order[part], values[part], kept, nodes[part], parents[part])
+            yield nodes[begin], Found(graph, order[part], values[part], edges, kept, nodes[part], parents[part])
         first += count

@@ -30,6 +30,8 @@ class EdgeColumn(NamedTuple):
     """int64[m] or float64[m]."""
     floats: Array | None = None
     """bool[m]: which of the values are floats, if others are integers; the column is of floats then."""
+    scalar: type | None = None
+    """NumPy's type of all values, which sums of them have, too; None if they are Python's numbers."""
 
 
 def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
@@ -39,7 +41,8 @@ def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
     ------
     NotImplementedError
         A value is missing, no number, NaN or -inf, or they differ in type, on which the type of NetworkX's results
-        depends: only Python's integers and floats may be mixed.
+        depends: only Python's integers and floats may be mixed. NumPy's numbers of less than 64 bits are refused, as
+        their sums are rounded or overflow.
     """
     kinds = set(map(type, values))
     if kinds == {int, float}:
@@ -49,11 +52,12 @@ def edge_column(name: Any, values: Sequence[Any]) -> EdgeColumn:
         names = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise NotImplementedError(f"the edges' {name!r} are of different types: {names}")
     kind = next(iter(kinds), int)
-    if issubclass(kind, (int, np.integer)) and kind is not bool:
+    scalar = kind if kind in (np.int64, np.float64) else None
+    if issubclass(kind, (int, np.int64)) and kind is not bool:
         _check_exact(name, values)
-        return EdgeColumn(np.fromiter(values, np.int64, len(values)))
+        return EdgeColumn(np.fromiter(values, np.int64, len(values)), None, scalar)
     if issubclass(kind, float):
-        return EdgeColumn(_floats(name, values))
+        return EdgeColumn(_floats(name, values), None, scalar)
     raise NotImplementedError(f"the edges' {name!r} are of type {kind.__name__}")
 
 

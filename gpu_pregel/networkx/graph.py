@@ -61,6 +61,7 @@ class BackendGraph:
         """What the function of this name has returned."""
         self._edge_data: list[dict[Any, Any]] | None = None
         self._node_data: list[dict[Any, Any]] | None = None
+        self._names: tuple[Array, list[Any]] | None = None
         if graph.weights is not None:
             kind = np.float64 if graph.weights.dtype.kind == "f" else np.int64
             self._columns["weight"] = EdgeColumn(graph.weights.astype(kind))
@@ -86,6 +87,15 @@ class BackendGraph:
         graph.weighted_rows = {}
         graph._edge_data = edge_data
         graph._node_data = node_data
+        graph._names = None
+        return graph
+
+    def renamed(self, names: dict[int, Any]) -> BackendGraph:
+        """Return this graph with other objects as nodes of some vertices, for results; each is equal to its node."""
+        graph = self.__class__.__new__(self.__class__)
+        graph.__dict__.update(self.__dict__)
+        vertices = sorted(names)
+        graph._names = np.array(vertices, np.int64), [names[vertex] for vertex in vertices]
         return graph
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -93,6 +103,11 @@ class BackendGraph:
             # It is in the cache of a NetworkX graph, and reads that graph: its copies are converted anew.
             return type(None), ()
         return super().__reduce_ex__(protocol)
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether it is the result of :meth:`renamed`."""
+        return self._names is not None
 
     def is_directed(self) -> bool:
         """Return whether edges have a direction."""
@@ -146,35 +161,40 @@ class BackendGraph:
 
     # What the functions of this backend read.
 
-    def edge_values(self, name: Any, default: Any = 1, *, mixed: bool = False) -> Array | None:
+    def edge_values(
+        self, name: Any, default: Any = 1, *, mixed: bool = False, scalars: bool | None = None
+    ) -> Array | None:
         """Return an attribute of all stored edges, int64[m] or float64[m]; None if ``name`` is None.
 
-        Edges without it have ``default``. With ``mixed`` integers among floats become floats: for functions whose
-        results do not tell them apart.
+        Edges without it have ``default``. With ``mixed`` integers among floats become floats, and with
+        ``scalars`` (default ``mixed``) NumPy's numbers Python's: for functions whose results do not tell them apart.
 
         Raises
         ------
         NotImplementedError
-            See :func:`edge_column`; or there are integers among floats, and not ``mixed``.
+            See :func:`edge_column`; or there are integers among floats and not ``mixed``, or NumPy's numbers and not
+            ``scalars``.
         """
         if name is None:
             return None
-        column = self._column(name, default)
+        column = self.edge_column(name, default)
         if column.floats is not None and not mixed:
             raise NotImplementedError(f"the edges' {name!r} are of different types: float and int")
+        if column.scalar is not None:
+            if not (mixed if scalars is None else scalars):
+                raise NotImplementedError(f"the edges' {name!r} are of type {column.scalar.__name__}")
+            if not column.values.any():
+                raise NotImplementedError(f"the edges' {name!r} are zeros of NumPy, by which a division is no error")
         return column.values
 
-    def edge_floats(self, name: Any) -> Array | None:
-        """Return which values of an attribute are floats, bool[m], if others are integers; edges without it have 1."""
-        return self._column(name, 1).floats
-
-    def moderate_values(self, name: Any) -> Array | None:
+    def moderate_values(self, name: Any, *, scalars: bool = True) -> Array | None:
         """Return :meth:`edge_values`; NotImplementedError if the order of products and quotients decides on results."""
-        values = self.edge_values(name, mixed=True)
+        values = self.edge_values(name, mixed=True, scalars=scalars)
         check_magnitudes(name, values)
         return values
 
-    def _column(self, name: Any, default: Any) -> EdgeColumn:
+    def edge_column(self, name: Any, default: Any = 1) -> EdgeColumn:
+        """Return an attribute of all stored edges, and the types of its values; edges without it have ``default``."""
         if name in self._columns:
             return self._columns[name]
         if self._edge_data is None:
@@ -216,7 +236,7 @@ class BackendGraph:
 
     def values_at(self, vertices: npt.NDArray[Any], values: npt.NDArray[Any]) -> dict[Any, Any]:
         """Return the value of each of these vertices by its node, as Python objects, in their order."""
-        nodes = self.topology.node_addresses
+        nodes = self.topology.node_addresses if self._names is None else None
         if nodes is None or values.dtype.kind not in "if" or len(vertices) < _FEWEST:
             return dict(zip(self.nodes_at(vertices), values.tolist(), strict=True))
         return filled_dict(nodes, vertices, values)
@@ -225,4 +245,10 @@ class BackendGraph:
         """Return the nodes of vertices."""
         topology = self.topology
         found: list[Any] = (vertices if topology.is_numbered else topology.node_array[vertices]).tolist()
+        if self._names is not None:
+            renamed, nodes = self._names
+            places = np.searchsorted(renamed, vertices)
+            changed = np.flatnonzero(renamed[np.minimum(places, len(renamed) - 1)] == vertices)
+            for i, place in zip(changed.tolist(), places[changed].tolist(), strict=True):
+                found[i] = nodes[place]
         return found

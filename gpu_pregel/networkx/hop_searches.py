@@ -140,15 +140,23 @@ def chain(links: Array, vertex: int) -> list[int]:
 def path_between(graph: BackendGraph, source: Any, target: Any) -> list[Any]:
     """Return the path that NetworkX's search from both ends finds."""
     if source == target:
-        return [target]
-    n, nodes = len(graph), graph.topology.nodes
+        return [source]
+    n = len(graph)
     fringes, links = np.empty((2, n), np.uint32), np.zeros((2, n), np.int64)
     fringes[:, 0] = graph.topology.numbers[source], graph.topology.numbers[target]
     meeting = int(meet(*rows(graph), *rows(graph, reverse=True), fringes, links)) - 1
     if meeting < 0:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
     there, back = (_trail(side, meeting) for side in links)
-    return [nodes[v] for v in [*reversed(there), *back[1:]]]
+    return meeting_path(graph, [*reversed(there), *back[1:]], meeting)
+
+
+def meeting_path(graph: BackendGraph, vertices: list[int], meeting: int) -> list[Any]:
+    """Return the nodes of a path; a target where searches from both ends meet has been found as the graph's node."""
+    path = graph.nodes_at(np.array(vertices))
+    if vertices[-1] == meeting:
+        path[-1] = graph.topology.nodes[meeting]
+    return path
 
 
 def _trail(links: Array, vertex: int) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.networkx.conditions import EXACT
+from gpu_pregel.networkx.edge_columns import EdgeColumn
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.topology import first_of_parallel
 
@@ -35,22 +36,29 @@ class WeightedRows(NamedTuple):
     """bool[m]: which weights are floats if others are not; a distance is an integer if all weights of its path are."""
     buckets: int = 0
     """How many buckets a search for small integer weights needs, or 0 if a heap is better."""
+    scalar: type | None = None
+    """NumPy's type of all weights, which distances have, too; None if they are Python's numbers."""
 
     def numbers(self, values: Array) -> list[Any]:
-        """Return sums of weights as Python numbers."""
-        numbers: list[Any] = (values.astype(np.int64) if self.integers else values).tolist()
+        """Return sums of weights as numbers of the type of the weights."""
+        column = values.astype(np.int64) if self.integers else values
+        numbers: list[Any] = column.tolist() if self.scalar is None else list(column)
         return numbers
 
     def lengths(self, graph: BackendGraph, order: Array, distances: Array, roots: int) -> dict[Any, Any]:
         """Return the distance of each vertex of ``order`` by its node; that of the first ``roots`` is the integer 0."""
         values = distances[order]
-        found = graph.values_at(order, values.astype(np.int64) if self.integers else values)
+        if self.scalar is None:
+            found = graph.values_at(order, values.astype(np.int64) if self.integers else values)
+        else:
+            found = dict(zip(graph.nodes_at(order), self.numbers(values), strict=True))
         found.update(dict.fromkeys(graph.nodes_at(order[:roots]), 0))
         return found
 
     def number(self, value: float) -> Any:
-        """Return a sum of weights as a Python number."""
-        return int(value) if self.integers else float(value)
+        """Return a sum of weights as a number of the type of the weights."""
+        kind: Any = self.scalar or (int if self.integers else float)
+        return kind(value)
 
 
 def mixed_numbers(values: list[float], is_float: list[bool]) -> list[Any]:
@@ -83,10 +91,11 @@ def weighted_rows(graph: BackendGraph, weight: Any, *, reverse: bool = False, mi
 
 def _read_weighted_rows(graph: BackendGraph, weight: Any, reverse: bool, mixed: bool) -> WeightedRows:
     topology = graph.topology
-    column = np.ones(topology.m, np.int64) if weight is None else graph.edge_values(weight, mixed=mixed)
-    assert column is not None
+    column, floats, scalar = EdgeColumn(np.ones(topology.m, np.int64)) if weight is None else graph.edge_column(weight)
+    if floats is not None and not mixed:
+        raise NotImplementedError(f"the edges' {weight!r} are of different types: float and int")
     integers = column.dtype.kind == "i"
-    weights, floats = column.astype(np.float64), None if weight is None else graph.edge_floats(weight)
+    weights = column.astype(np.float64)
     whole = column if integers else np.empty(0) if floats is None else column[~floats]
     if len(whole) and max(int(whole.max()), -int(whole.min())) * topology.n >= EXACT:
         raise NotImplementedError(f"an edge's {weight!r} is so large that the length of a path may exceed 2^53")
@@ -105,7 +114,7 @@ def _read_weighted_rows(graph: BackendGraph, weight: Any, reverse: bool, mixed: 
             floats = floats[np.minimum.reduceat(places, starts)]
         weights = smallest
     return WeightedRows(
-        *rows(graph, reverse=reverse), weights, integers, floats, bucket_count(weights) if integers else 0
+        *rows(graph, reverse=reverse), weights, integers, floats, bucket_count(weights) if integers else 0, scalar
     )
 
 

@@ -97,7 +97,13 @@ class Topology:
     @cached_property
     def is_numbered(self) -> bool:
         """Whether the nodes are the integers from 0, in order."""
-        return set(map(type, self.nodes)) <= {int} and self.nodes == list(range(self.n))
+        return (self.kind is int or not self.nodes) and self.nodes == list(range(self.n))
+
+    @cached_property
+    def kind(self) -> type | None:
+        """The type of all nodes if they are integers or strings, of which equal ones cannot be told apart."""
+        kinds = set(map(type, self.nodes))
+        return kinds.pop() if kinds in ({int}, {str}) else None
 
     @cached_property
     def node_array(self) -> Array:

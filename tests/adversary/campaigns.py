@@ -14,6 +14,7 @@ from tests.adversary.askers import AskerTrial
 from tests.adversary.evidence import Findings
 from tests.adversary.graph_kills import GraphTrial
 from tests.adversary.graph_victim import Carry
+from tests.adversary.odd_calls import try_calls
 from tests.adversary.owners import Fight
 from tests.adversary.programs import try_program
 from tests.adversary.system_calls import why_unavailable
@@ -140,6 +141,8 @@ class Campaign:
         cluster: Cluster | None,
     ) -> tuple[Findings, int, Counter[str]]:  # fmt: skip
         """Disturb one run; return what is found, the number of units, and notes."""
+        if self.unit == "sweeps":
+            return Findings(errors=try_calls(seed)), 1, Counter()
         if self.unit == "programs":
             return Findings(errors=try_program(chance)), 1, Counter()
         with stores(self.store, cluster, f"adversary_{seed}_{time.monotonic_ns()}") as (where, folder):
@@ -182,6 +185,7 @@ CAMPAIGNS = (
     Campaign("owners-sqlite", "fights", 30, "sqlite"),
     Campaign("owners-postgres", "fights", 20, "postgres"),
     Campaign("programs", "programs", 300),
+    Campaign("networkx", "sweeps", 200),
     Campaign("kills-graphs", "graph kills", 200, "sqlite"),
     Campaign("kills-message-graphs", "graph kills", 60, "sqlite", carry="messages"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import simple, undirected
+from gpu_pregel.networkx.conditions import collections_of_nodes, simple, undirected
 from gpu_pregel.networkx.function import Function
 
 
@@ -54,6 +54,8 @@ FUNCTIONS = (
     Function("projected_graph", "projections", "bipartite", conditions=(_listed,), note="without multigraph"),
     Function("weighted_projected_graph", "projections", "bipartite", conditions=(_listed,)),
     Function(
-        *("node_redundancy", "projections", "bipartite"), conditions=(undirected(),), note="for undirected graphs"
+        *("node_redundancy", "projections", "bipartite"),
+        conditions=(undirected(), collections_of_nodes("nodes")),
+        note="for undirected graphs",
     ),
 )

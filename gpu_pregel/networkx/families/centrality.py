@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import attribute_names, integers, undirected
+from gpu_pregel.networkx.conditions import attribute_names, integers, lists, plain_numbers, undirected
 from gpu_pregel.networkx.function import Function
 
 _BY_NAME = (attribute_names("weight"),)
@@ -13,7 +13,12 @@ FUNCTIONS = (
     Function("out_degree_centrality", "centrality"),
     Function("eigenvector_centrality", "centrality", conditions=_BY_NAME),
     Function("eigenvector_centrality_numpy", "centrality", conditions=_BY_NAME),
-    Function("katz_centrality", "centrality", conditions=_BY_NAME),
-    Function("laplacian_centrality", "centrality", conditions=(*_BY_NAME, undirected()), note="for undirected graphs"),
+    Function("katz_centrality", "centrality", conditions=(*_BY_NAME, plain_numbers("alpha"))),
+    Function(
+        "laplacian_centrality",
+        "centrality",
+        conditions=(*_BY_NAME, undirected(), lists("nodelist")),
+        note="for undirected graphs",
+    ),
     Function("voterank", "centrality", conditions=(integers("number_of_nodes"),)),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 from gpu_pregel.networkx.function import Function
@@ -20,13 +20,18 @@ def _known_strategy(values: Mapping[str, Any]) -> str | None:
     return None if isinstance(strategy, str) and strategy in _STRATEGIES else "the strategy is another one"
 
 
+def _collection(values: Mapping[str, Any]) -> str | None:
+    """Require nodes whose number is known: NetworkX fails if there is none after all."""
+    return None if isinstance(values["nodes"], (Sized, type(None))) else "nodes is no collection"
+
+
 FUNCTIONS = (
     Function(
         *("greedy_color", "coloring"),
         conditions=(_known_strategy,),
         note="by the strategies largest_first, random_sequential, connected_sequential_bfs and DSATUR",
     ),
-    Function("maximal_independent_set", "coloring"),
+    Function("maximal_independent_set", "coloring", conditions=(_collection,)),
     Function("is_dominating_set", "coloring"),
     Function("connected_dominating_set", "coloring"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import attribute_names, integers
+from gpu_pregel.networkx.conditions import attribute_names, integers, plain_numbers
 from gpu_pregel.networkx.function import Function
 
 
@@ -41,7 +41,9 @@ FUNCTIONS = (
     Function("fast_label_propagation_communities", "communities", "community", conditions=(attribute_names("weight"),)),
     Function("label_propagation_communities", "communities", "community"),
     Function("asyn_fluidc", "communities", "community"),
-    Function("modularity", "communities", "community", conditions=(attribute_names("weight"),)),
+    Function(
+        *("modularity", "communities", "community"), conditions=(attribute_names("weight"), plain_numbers("resolution"))
+    ),
     Function("partition_quality", "communities", "community", conditions=(_collection,)),
     Function(
         *("intra_community_edges", "communities", "community.quality"),

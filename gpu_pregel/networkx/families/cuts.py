@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, simple
+from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, numbers, simple
 from gpu_pregel.networkx.function import Function
 
 
@@ -43,5 +43,5 @@ FUNCTIONS = (
     Function("node_expansion", "cuts", conditions=_PLAIN),
     Function("boundary_expansion", "cuts", conditions=_PLAIN),
     Function("is_regular", "cuts"),
-    Function("is_k_regular", "cuts"),
+    Function("is_k_regular", "cuts", conditions=(numbers("k"),)),
 )

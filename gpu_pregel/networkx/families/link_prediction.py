@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_pregel.networkx.conditions import python_numbers
 from gpu_pregel.networkx.function import Function
 
 FUNCTIONS = (
@@ -12,5 +13,5 @@ FUNCTIONS = (
     Function("common_neighbor_centrality", "link_prediction"),
     Function("cn_soundarajan_hopcroft", "link_prediction"),
     Function("ra_index_soundarajan_hopcroft", "link_prediction"),
-    Function("within_inter_cluster", "link_prediction"),
+    Function("within_inter_cluster", "link_prediction", conditions=(python_numbers("delta"),)),
 )

@@ -17,7 +17,7 @@ FUNCTIONS = (
     Function("bfs_predecessors", "traversal", conditions=_LIMITED, note=_NOTE),
     Function("bfs_successors", "traversal", conditions=_LIMITED, note=_NOTE),
     Function("bfs_tree", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("descendants_at_distance", "traversal"),
+    Function("descendants_at_distance", "traversal", conditions=(float_or_none("distance"),)),
     Function(
         "generic_bfs_edges",
         "traversal",

@@ -107,6 +107,8 @@ def percolation_centrality(
         return {}
     if not all(u in states for u in G):
         raise NotImplementedError("a node has no state")
+    if any(isinstance(state, np.generic) for state in states.values()):
+        raise NotImplementedError("a state is a number of NumPy, of which results have the type")
     rest = sum(states.values(), 0.0) - np.array([states[u] for u in G], np.float64)
     if n > 1 and (rest == 0).any():
         raise NotImplementedError("a share of states is divided by zero")

@@ -118,12 +118,15 @@ def katz_centrality(
         if change < n * tol:
             if normalized and norm > 0:
                 scores *= 1.0 / norm
-            return _ordered(G, scores, nstart)
+            found = _ordered(G, scores, nstart)
+            return (
+                {node: np.float64(score) for node, score in found.items()} if isinstance(alpha, np.float64) else found
+            )
     raise nx.PowerIterationFailedConvergence(max_iter)
 
 
 def _sums(G: BackendGraph, weight: Any) -> NeighborSums:
-    weighted = G.moderate_values(weight) is not None
+    weighted = G.moderate_values(weight, scalars=False) is not None
     return NeighborSums(
         G.engine(weight), weighted=weighted, device=G.device_for("eigenvector_centrality"), threads=None, progress=False
     )
@@ -133,6 +136,8 @@ def _given(G: BackendGraph, values: Any) -> Array:
     """Return numbers given by node as float64[n]."""
     if set(values) != set(G):
         raise NotImplementedError("a vector does not have a number for each node")
+    if any(isinstance(value, np.generic) for value in values.values()):
+        raise NotImplementedError("a vector has numbers of NumPy, of which results have the type")
     return np.fromiter((values[node] for node in G), np.float64, len(G))
 
 
@@ -157,14 +162,14 @@ def laplacian_centrality(
     n, topology = len(G), G.topology
     if n == 0:
         raise nx.NetworkXPointlessConcept("null graph has no centrality defined")
-    if degrees(G, weight=weight).sum() == 0:
+    if degrees(G, weight=weight, scalars=True).sum() == 0:
         if normalized:
             raise ZeroDivisionError("graph with no edges has zero full energy")
         return dict.fromkeys(G, 0)
     nodes = list(G) if nodelist is None else nodelist
     if nodelist is not None and len(set(chosen_nodes(G, nodelist))) != len(nodelist):
         raise nx.NetworkXError("nodelist has duplicate nodes or nodes not in G")
-    column = G.edge_values(weight)
+    column = G.edge_values(weight, scalars=True)
     data = np.ones(topology.m) if column is None else column.astype(float)
     rows = (data, topology.neighbors.astype(np.int64), topology.indptr)
     matrix = scipy.sparse.csr_array(rows, shape=(n, n), copy=True)

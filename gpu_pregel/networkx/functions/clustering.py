@@ -99,14 +99,14 @@ def generalized_degree(G: BackendGraph, nodes: Any = None) -> Any:
     lengths = np.diff(indptr)[vertices]
     names, common = topology.nodes, counts.tolist()
     result = {}
-    rows = zip(vertices.tolist(), begins.tolist(), lengths.tolist(), strict=True)
-    for v, begin, length in rows:
+    rows = zip(G.nodes_at(vertices), vertices.tolist(), begins.tolist(), lengths.tolist(), strict=True)
+    for node, v, begin, length in rows:
         here = neighbors[indptr[v] : indptr[v + 1]].tolist()
         count_of = dict(zip([names[u] for u in here], common[begin : begin + length], strict=True))
         # The order of counts is that in which NetworkX iterates over the set of neighbours.
         row = topology.neighbors[topology.indptr[v] : topology.indptr[v + 1]].tolist()
         others = {names[u] for u in row} - {names[v]}
-        result[names[v]] = Counter(map(count_of.__getitem__, others))
+        result[node] = Counter(map(count_of.__getitem__, others))
     return result[nodes] if nodes in G else result
 
 

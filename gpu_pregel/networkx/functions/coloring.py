@@ -69,7 +69,8 @@ def _draw(G: BackendGraph, available: OrderedNodes, state: Array) -> list[Any]:
 
 def is_dominating_set(G: BackendGraph, nbunch: Iterable[Any]) -> bool:
     """Tell whether each node is among these nodes or next to one."""
-    chosen = membership(G, nbunch)
+    # Objects that cannot be nodes, such as lists, are ignored.
+    chosen = membership(G, (node for node in nbunch if node in G))
     return bool((chosen | adjacent(G, chosen)).all())
 
 

@@ -69,12 +69,12 @@ def asyn_fluidc(G: BackendGraph, k: int, max_iter: int = 100, seed: Any = None) 
         raise nx.NetworkXError("k cannot be bigger than the number of nodes.")
     if max_iter <= 0:
         raise ValueError(f"{max_iter=} must be greater than 0")
-    labels, joined = _fluids(G, k, max_iter, seed)
+    labels, joined = _fluids(G, int(k), max_iter, seed)
     # Vertices that no fluid has reached are in no community.
     return iter(node_sets(G, by_first_node(labels[joined]), joined))
 
 
-def modularity(G: BackendGraph, communities: Any, weight: str | None = "weight", resolution: float = 1) -> float:
+def modularity(G: BackendGraph, communities: Any, weight: str | None = "weight", resolution: float = 1) -> Any:
     """Return the modularity of a partition."""
     if not isinstance(communities, list):
         communities = list(communities)
@@ -98,7 +98,9 @@ def modularity(G: BackendGraph, communities: Any, weight: str | None = "weight",
     size = total if topology.directed else total / 2
     if not topology.directed:
         internal = (internal + own) / 2
-    return float((internal / size - resolution * degrees * in_degrees * norm).sum())
+    result = (internal / size - resolution * degrees * in_degrees * norm).sum()
+    scalars = weight is not None and G.edge_column(weight).scalar is not None
+    return result if scalars or isinstance(resolution, np.float64) else float(result)
 
 
 def partition_quality(G: BackendGraph, partition: Any) -> tuple[float, float]:

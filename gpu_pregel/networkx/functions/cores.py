@@ -68,10 +68,10 @@ def k_crust(G: BackendGraph, k: int | None = None, core_number: Any = None) -> n
     return copied_subgraph(G, (node for node in found if found[node] <= most))
 
 
-def k_corona(G: BackendGraph, k: int, core_number: Any = None) -> networkx.Graph[Any]:
+def k_corona(G: BackendGraph, k: int | None, core_number: Any = None) -> networkx.Graph[Any]:
     """Return the subgraph of the nodes in the k-shell that have exactly k neighbours in the k-core."""
     found = _given_cores(G, core_number)
-    topology = G.topology
+    k, topology = max(found.values()) if k is None else k, G.topology
     cores = np.array([found[node] for node in topology.nodes])
     inside = np.bincount(topology.sources, cores[topology.neighbors] >= k, minlength=len(G))
     chosen = (cores == k) & (inside == k)

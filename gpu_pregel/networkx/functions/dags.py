@@ -156,9 +156,12 @@ def dag_longest_path_length(G: BackendGraph, weight: str | None = "weight", defa
 def _longest_path(G: BackendGraph, weight: str | None, default_weight: Any) -> tuple[Array, list[Any]]:
     """Return the vertices of a longest path and the weights of its edges."""
     topology = G.topology
-    column = G.edge_values(weight, default_weight)
-    if column is None:
-        column = edge_column("default weight", [default_weight] * topology.m).values
+    if weight is None:
+        column, floats, scalar = edge_column("default weight", [default_weight] * topology.m)
+    else:
+        column, floats, scalar = G.edge_column(weight, default_weight)
+    if floats is not None:
+        raise NotImplementedError(f"the edges' {weight!r} are of different types: float and int")
     if column.dtype.kind == "i" and np.abs(column).max(initial=0) > EXACT // max(topology.n, 1):
         raise NotImplementedError(f"the edges' {weight!r} are too large for exact sums")
     order, _ = _topological_order(G)
@@ -174,7 +177,7 @@ def _longest_path(G: BackendGraph, weight: str | None, default_weight: Any) -> t
     while (e := int(edges[vertices[-1]])) >= 0:
         path.append(e)
         vertices.append(int(neighbors[e]))
-    return np.array(vertices[::-1]), weights[path[::-1]].tolist()
+    return np.array(vertices[::-1]), weights[path[::-1]].tolist() if scalar is None else list(weights[path[::-1]])
 
 
 def is_aperiodic(G: BackendGraph) -> bool:

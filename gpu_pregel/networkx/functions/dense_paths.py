@@ -29,10 +29,18 @@ class _Edges(NamedTuple):
     integers: bool
 
 
+def _column(G: BackendGraph, weight: Any, *, scalars: bool = False) -> Array:
+    """Return the weights of all stored edges; which of -0.0 and 0.0 is the smaller depends on their order."""
+    column = np.ones(G.topology.m) if weight is None else G.edge_values(weight, scalars=scalars)
+    assert column is not None
+    if column.dtype.kind == "f" and (np.signbit(column) & (column == 0)).any():
+        raise NotImplementedError(f"an edge's {weight!r} is -0.0")
+    return column
+
+
 def _weights(G: BackendGraph, weight: Any) -> tuple[Array, bool]:
     """Return the weights of all stored edges, and whether they are integers; 1.0 where no edge has one."""
-    column = np.ones(G.topology.m) if weight is None else G.edge_values(weight)
-    assert column is not None
+    column = _column(G, weight)
     if column.dtype.kind == "f" or not np.any(column == 1):
         return column.astype(np.float64), column.dtype.kind == "i"
     source = G.topology.source
@@ -80,8 +88,7 @@ def floyd_warshall_numpy(G: BackendGraph, nodelist: Any = None, weight: Any = "w
         if others := set(nodelist) - set(G):
             raise nx.NetworkXError(f"Nodes {others} in nodelist is not in G")
         order = np.array([G.topology.numbers[node] for node in nodelist], np.int64)
-    column = np.ones(G.topology.m) if weight is None else G.edge_values(weight)
-    assert column is not None
+    column = _column(G, weight, scalars=True)
     topology = G.topology
     distances = _matrix(len(G), _Edges(topology.sources, topology.neighbors, column.astype(np.float64), False))
     if order is not None:

@@ -12,7 +12,6 @@ from gpu_pregel.host.graphs.networkx_adjacency import Adjacency
 from gpu_pregel.kernels.networkx.distance_sums_cpu import hop_moments, local_efficiencies
 from gpu_pregel.networkx.all_pairs import all_figures, is_connected
 from gpu_pregel.networkx.dijkstra import Dijkstra
-from gpu_pregel.networkx.edge_columns import EdgeColumn
 from gpu_pregel.networkx.functions.shortest_paths import bidirectional_shortest_path
 from gpu_pregel.networkx.functions.weighted_paths import source_vertices
 from gpu_pregel.networkx.graph import BackendGraph
@@ -51,8 +50,7 @@ def wiener_index(G: BackendGraph, weight: Any = None) -> Any:
         return float("inf")
     figures = all_figures(G, weight)
     figures.check()
-    # The distance of a lone node from itself is the integer 0, whatever weights are.
-    total = sum(figures.distances) if len(G) > 1 else 0
+    total = sum(figures.distances)
     return total if G.is_directed() else total / 2
 
 
@@ -76,10 +74,10 @@ def _without(G: BackendGraph, node: Any, weight: Any) -> BackendGraph:
     neighbors -= (neighbors > gone).astype(neighbors.dtype)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(degrees)])
     nodes = [*topology.nodes[:gone], *topology.nodes[gone + 1 :]]
-    column = G.edge_values(weight)
+    column = None if weight is None else G.edge_column(weight)
     return BackendGraph._converted(
         Topology(Adjacency(nodes, indptr, neighbors), directed=G.is_directed(), multigraph=G.is_multigraph()),
-        columns={} if column is None else {weight: EdgeColumn(column[kept])},
+        columns={} if column is None else {weight: column._replace(values=column.values[kept])},
         edge_data=None,
         node_data=None,
         attributes={},
@@ -90,14 +88,14 @@ _wiener_index = wiener_index
 """The function, where an argument has its name."""
 
 
-def hyper_wiener_index(G: BackendGraph, weight: Any = None) -> float:
+def hyper_wiener_index(G: BackendGraph, weight: Any = None) -> Any:
     """Return the sum of the distances and squared distances of all pairs of nodes."""
     if not is_connected(G):
         return float("inf")
     figures = all_figures(G, weight)
     figures.check()
     squares = sum(_moments(G)[:, 0].tolist()) if figures.squares is None else float(np.sum(figures.squares))
-    return float((sum(figures.distances) + squares) / 2)
+    return (sum(figures.distances) + squares) / 2
 
 
 def _degrees(G: BackendGraph) -> Array:
@@ -114,7 +112,7 @@ def _moments(G: BackendGraph) -> Array:
     return found
 
 
-def schultz_index(G: BackendGraph, weight: Any = None) -> float:
+def schultz_index(G: BackendGraph, weight: Any = None) -> Any:
     """Return the sum of the distances of all pairs of nodes times the sum of their degrees."""
     if not is_connected(G):
         return float("inf")
@@ -122,10 +120,11 @@ def schultz_index(G: BackendGraph, weight: Any = None) -> float:
     figures = all_figures(G, weight)
     figures.check()
     # Each ordered pair has both degrees, and distances are the same in both directions.
-    return float(sum(d * total for d, total in zip(_degrees(G).tolist(), figures.distances, strict=True)))
+    total = sum(d * total for d, total in zip(_degrees(G).tolist(), figures.distances, strict=True))
+    return total if isinstance(total, float) else total / 1
 
 
-def gutman_index(G: BackendGraph, weight: Any = None) -> float:
+def gutman_index(G: BackendGraph, weight: Any = None) -> Any:
     """Return the sum of the distances of all pairs of nodes times the product of their degrees."""
     if not is_connected(G):
         return float("inf")
@@ -140,7 +139,7 @@ def gutman_index(G: BackendGraph, weight: Any = None) -> float:
             search.run([v])
             lengths = search.values()
             sums.append(sum(d * length for d, length in zip(degrees[search.order].tolist(), lengths, strict=True)))
-    return float(sum(d * total for d, total in zip(degrees.tolist(), sums, strict=True)) / 2)
+    return sum(d * total for d, total in zip(degrees.tolist(), sums, strict=True)) / 2
 
 
 def _refuse_node_named_weight(G: BackendGraph) -> None:
@@ -155,8 +154,7 @@ def voronoi_cells(G: BackendGraph, center_nodes: Any, weight: Any = "weight") ->
     search = Dijkstra(G, weighted_rows(G, weight))
     search.run(vertices)
     roots = search.roots()
-    nodes = G.topology.nodes
-    cells: dict[Any, set[Any]] = {nodes[v]: set() for v in vertices}
+    cells: dict[Any, set[Any]] = {node: set() for node in G.nodes_at(np.array(vertices))}
     for node, root in zip(G.nodes_at(search.order), G.nodes_at(roots[search.order]), strict=True):
         cells[root].add(node)
     unreachable = set(G) - set(G.nodes_at(search.order))

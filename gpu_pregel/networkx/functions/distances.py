@@ -168,7 +168,8 @@ def harmonic_diameter(G: BackendGraph, sp: Any = None, *, weight: Any = None) ->
         return math.nan
     figures = all_figures(G, weight)
     figures.check()
-    total = float(np.sum(figures.inverses))
+    total = np.sum(figures.inverses)
     if total != 0:
-        return n * (n - 1) / total
+        mean = n * (n - 1) / total
+        return mean if weight is not None and G.edge_column(weight).scalar else float(mean)
     return math.inf if n > 1 else math.nan

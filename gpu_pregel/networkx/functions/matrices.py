@@ -194,7 +194,7 @@ def biadjacency_matrix(
 
 
 def _weights(G: BackendGraph, weight: str | None, *, mixed: bool = False) -> Array:
-    values = G.edge_values(weight, mixed=mixed)
+    values = G.edge_values(weight, mixed=mixed, scalars=True)
     return np.ones(G.topology.m, np.int64) if values is None else values
 
 

@@ -39,6 +39,9 @@ def closeness_centrality(G: BackendGraph, u: Any = None, distance: Any = None, w
     scores[others] = reached[others] / totals[others]
     if wf_improved:
         scores[others] *= reached[others] / (n - 1)
+    if _has_scalars(G, distance):
+        values = [score if changed else 0.0 for score, changed in zip(scores, others.tolist(), strict=True)]
+        return dict(zip(G, values, strict=True)) if u is None else values[0]
     return G.by_node(scores) if u is None else scores.tolist()[0]
 
 
@@ -61,8 +64,13 @@ def harmonic_centrality(
     else:
         figures = _hops(G, None if chosen.all() else np.flatnonzero(chosen), towards=False)
         counts, scores = _inverse_hops(figures[ends], int(chosen.sum()))
-    values = zip(nodes, counts.tolist(), scores.tolist(), strict=True)
+    values = zip(nodes, counts.tolist(), scores if _has_scalars(G, distance) else scores.tolist(), strict=True)
     return {node: score if count else 0 for node, count, score in values}
+
+
+def _has_scalars(G: BackendGraph, weight: Any) -> bool:
+    """Return whether sums of weights have a type of NumPy."""
+    return weight is not None and G.edge_column(weight).scalar is not None
 
 
 def _hops(G: BackendGraph, vertices: Array | None, *, towards: bool = True) -> Array:
@@ -114,6 +122,8 @@ def group_closeness_centrality(G: BackendGraph, S: Any, weight: Any = None) -> f
             raise nx.NodeNotFound(f"Node {node} not found in graph")
     vertices = np.array([G.topology.numbers[node] for node in group])
     distances = np.full(len(G), np.inf)
+    if _has_scalars(G, weight):
+        raise NotImplementedError(f"the edges' {weight!r} are of a type of NumPy")
     _, back = rows_by_length(G, weight)
     find_distances(back, weight is not None, vertices, distances)
     total = float(distances[distances < np.inf].sum())

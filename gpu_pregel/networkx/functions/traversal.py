@@ -108,9 +108,10 @@ def descendants_at_distance(G: BackendGraph, source: Any, distance: Any) -> set[
 
 def bfs_labeled_edges(G: BackendGraph, sources: Any) -> Iterator[tuple[Any, Any, str]]:
     """Yield the edges that a breadth-first search goes through, each with its kind."""
-    nodes = dict.fromkeys([sources] if sources in G else sources)
+    nodes = list(dict.fromkeys([sources] if sources in G else sources))
     numbers = G.topology.numbers
-    found = breadth_first(G, [numbers[node] for node in nodes])
+    known = [numbers[node] for node in nodes if node in numbers]
+    found = breadth_first(G, known)
     u, v = _edges_of(G, found.order)
     du, dv = found.depths[u], found.depths[v]
     places = np.empty(len(G), np.int64)
@@ -121,7 +122,14 @@ def bfs_labeled_edges(G: BackendGraph, sources: Any) -> Iterator[tuple[Any, Any,
         # An edge to an earlier vertex has been reported there.
         reported = (labels == 3) | ((labels == 2) & (places[v] < places[u]))
         u, v, labels = u[~reported], v[~reported], labels[~reported]
+    absent = next((i for i, node in enumerate(nodes) if node not in numbers), None)
+    if absent is not None:
+        # The search ends where it looks for the neighbours of such a node.
+        before = places[u] < absent
+        u, v, labels = u[before], v[before], labels[before]
     yield from zip(G.nodes_at(u), G.nodes_at(v), map(_BREADTH_LABELS.__getitem__, labels.tolist()), strict=True)
+    if absent is not None:
+        raise KeyError(nodes[absent])
 
 
 def edge_bfs(G: BackendGraph, source: Any = None, orientation: str | None = None) -> Iterator[tuple[Any, ...]]:
@@ -195,6 +203,8 @@ def dfs_preorder_nodes(
     G: BackendGraph, source: Any = None, depth_limit: float | None = None, *, sort_neighbors: Sort = None
 ) -> Iterator[Any]:
     """Yield the nodes as a depth-first search finds them."""
+    if source is not None and source not in G:
+        yield source  # as NetworkX does before it looks for neighbours
     yield from G.nodes_at(depth_first(G, _start(G, source), FORWARD, depth_limit).targets)
 
 
@@ -209,6 +219,8 @@ def dfs_labeled_edges(
     G: BackendGraph, source: Any = None, depth_limit: float | None = None, *, sort_neighbors: Sort = None
 ) -> Iterator[tuple[Any, Any, str]]:
     """Yield the edges that a depth-first search goes through, each with its kind."""
+    if source is not None and source not in G:
+        yield source, source, "forward"  # as NetworkX does before it looks for neighbours
     events = depth_first(G, _start(G, source), FORWARD | NONTREE | REVERSE | LIMITED, depth_limit)
     labels = map(_DEPTH_LABELS.__getitem__, events.kinds.tolist())
     yield from zip(G.nodes_at(events.sources), G.nodes_at(events.targets), labels, strict=True)

@@ -147,7 +147,7 @@ def _vertices(G: BackendGraph, nodes: Any) -> Array:
 
 def _mutual_rows(G: BackendGraph, weight: Any) -> tuple[NeighborRows, Array, Array]:
     """Return the weights between neighbours in both directions, and the sum and maximum of each row."""
-    n, column = len(G), G.moderate_values(weight)
+    n, column = len(G), G.moderate_values(weight, scalars=False)
     if column is not None and len(column) and column.min() <= 0:
         raise NotImplementedError(f"the edges' {weight!r} are not all positive")
     rows = symmetric_rows(G, column, loops=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 import scipy.sparse
 
+_EXACT = 1e-12
+"""Results with a larger absolute error are approximations."""
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments of a call."""
 
@@ -27,7 +29,7 @@ class Case:
 
     arguments: Callable[[nx.Graph], Arguments | None] = lambda graph: ((graph,), {})
     tolerance: float = 1e-9
-    absolute: float = 1e-12
+    absolute: float = _EXACT
     ordered: bool = True
     check: Callable[[nx.Graph, Any, Any], None] | None = None
     graphs: Sequence[str] = field(default=())
@@ -43,13 +45,27 @@ def outcome(function: Any, arguments: Arguments, backend: str) -> Any:
     args, kwargs = arguments
     try:
         result = function(*args, **kwargs, backend=backend)
-        return _Iterated(list(result)) if isinstance(result, Iterator) else result
     except Exception as error:
         return error
+    if not isinstance(result, Iterator):
+        return result
+    items = _Iterated()
+    try:
+        items.extend(result)
+    except Exception as error:
+        return Failed(error, items) if items else error
+    return items
 
 
 class _Iterated(list[Any]):
     """What an iterator yields."""
+
+
+class Failed(NamedTuple):
+    """The error that an iterator raises, and what it yields before."""
+
+    error: Exception
+    items: list[Any]
 
 
 def assert_same(ours: Any, theirs: Any, case: Case, place: str = "result") -> None:
@@ -68,7 +84,13 @@ def assert_same(ours: Any, theirs: Any, case: Case, place: str = "result") -> No
         assert type(ours) is type(theirs), place
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), place
         dense = [part.toarray() if scipy.sparse.issparse(part) else part for part in (ours, theirs)]
+        if dense[0].dtype.kind not in "biufc":
+            assert_same(dense[0].tolist(), dense[1].tolist(), case, place)
+            return
         np.testing.assert_allclose(dense[0], dense[1], rtol=case.tolerance, atol=case.absolute)
+        if case.absolute <= _EXACT and dense[0].dtype.kind == "f":
+            zeros = (dense[0] == 0) & (dense[1] == 0)
+            np.testing.assert_array_equal(np.signbit(dense[0][zeros]), np.signbit(dense[1][zeros]), "signs of zeros")
     else:
         assert type(ours) is type(theirs), f"{place}: {type(ours).__name__} instead of {type(theirs).__name__}"
         _assert_same_value(ours, theirs, case, place)
@@ -78,7 +100,11 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
     if isinstance(theirs, float):
         both_nan = math.isnan(ours) and math.isnan(theirs)
         close = math.isclose(ours, theirs, rel_tol=case.tolerance, abs_tol=case.absolute)
-        assert both_nan or close, f"{place}: {ours} instead of {theirs}"
+        # Zeros of approximations have any sign.
+        same_sign = (
+            case.absolute > _EXACT or ours != 0 or theirs != 0 or math.copysign(1, ours) == math.copysign(1, theirs)
+        )
+        assert both_nan or (close and same_sign), f"{place}: {ours} instead of {theirs}"
     elif isinstance(theirs, Mapping):
         assert list(ours) == list(theirs), f"{place}: keys {list(ours)!r:.300} instead of {list(theirs)!r:.300}"
         assert _types(ours) == _types(theirs), f"{place}: keys {_types(ours)} instead of {_types(theirs)}"
@@ -99,9 +125,18 @@ def _assert_same_value(ours: Any, theirs: Any, case: Case, place: str) -> None:
         assert ours == theirs, f"{place}: {ours!r:.200} instead of {theirs!r:.200}"
 
 
-def _types(items: Iterable[Any]) -> set[Any]:
-    """Return the types of nodes, and of the members of those that are tuples or sets."""
-    return {(type(item), frozenset(_types(item))) if isinstance(item, (tuple, Set)) else type(item) for item in items}
+def _types(items: Iterable[Any]) -> dict[Any, Any]:
+    """Return the type of each node or other key."""
+    return {item: _type(item) for item in items}
+
+
+def _type(item: Any) -> Any:
+    """Return the type of an item, of the members of a tuple or set, and the sign of a zero."""
+    if isinstance(item, tuple):
+        return type(item), tuple(map(_type, item))
+    if isinstance(item, Set):
+        return type(item), frozenset(map(_type, item))
+    return (type(item), str(item)) if isinstance(item, float) and item == 0 else type(item)
 
 
 def _assert_same_graph(ours: nx.Graph, theirs: nx.Graph, case: Case, place: str) -> None:

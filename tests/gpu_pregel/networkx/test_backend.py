@@ -218,7 +218,7 @@ def test_weights_keep_their_kind(weights: tuple[Any, Any], default: Any, expecte
         with pytest.raises(NotImplementedError, match="different types: float and float64"):
             backend.convert_from_nx(graph, edge_attrs={"weight": default})
         return
-    column = backend.convert_from_nx(graph, edge_attrs={"weight": default}).edge_values("weight")
+    column = backend.convert_from_nx(graph, edge_attrs={"weight": default}).edge_column("weight").values
     assert column.dtype == expected
     assert column.tolist() == [weights[0], weights[0], weights[1], weights[1]]
 

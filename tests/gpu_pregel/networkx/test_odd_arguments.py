@@ -122,6 +122,20 @@ CALLS: dict[str, tuple[str, Any]] = {
     "sources once": ("multi_source_dijkstra", lambda: (_path(), iter([0, 1]), 1)),
     "fewest communities not whole": ("greedy_modularity_communities", lambda: (_path(), None, 1, 1.5)),
     "corona of text": ("k_corona", lambda: (_path(), "2")),
+    "corona of None": ("k_corona", lambda: (_path(), None)),
+    "regular of a list": ("is_k_regular", lambda: (_path(), [])),
+    "redundancy of an iterator": ("node_redundancy", lambda: (nx.cycle_graph(4), iter([0, 1]))),
+    "independent nodes of an iterator": ("maximal_independent_set", lambda: (_path(), iter([]))),
+    "scores of a tuple": ("laplacian_centrality", lambda: (_path(), True, (0, 1))),
+    "nodes at a distance that is text": ("descendants_at_distance", lambda: (_path(), 0, "2")),
+    "nodes at no distance": ("descendants_at_distance", lambda: (_path(), 0, None)),
+    "fluids of True": ("asyn_fluidc", lambda: (_path(), True, 100, 1)),
+    "a matching of lists": ("is_maximal_matching", lambda: (_path(), [[0, 1]])),
+    "indices that are no numbers": (
+        "attribute_mixing_matrix",
+        lambda: (_path(), "x", None, {None: True}),
+    ),
+    "lists among dominating nodes": ("is_dominating_set", lambda: (_path(), [[0], 1, 3])),
     "truss of text": ("k_truss", lambda: (_path(), "2")),
     "betweenness of nan": ("betweenness_centrality", lambda: (_with_nan(),)),
     "paths to nan": ("all_pairs_all_shortest_paths", lambda: (_with_nan(),)),
@@ -129,7 +143,8 @@ CALLS: dict[str, tuple[str, Any]] = {
 
 
 _TAKEN = {
-    *("samples of a state of NumPy", "samples of edges of a state of NumPy", "a tree from None", "sources once"),
+    *("samples of a state of NumPy", "samples of edges of a state of NumPy", "a tree from None", "corona of None"),
+    *("nodes at no distance", "fluids of True", "lists among dominating nodes"),
     *("exact mixed lengths", "degrees of a node", "degrees of no node", "load of a list", "negative cycle from a list"),
     *("paths from a list", "weighted degrees of a node", "degrees of an array of a node"),
 }
