@@ -272,8 +272,8 @@ def printable(text: object) -> str:
 
 
 def print_line(label: str, text: str) -> None:
-    """Print a labelled line on stderr."""
-    print(f"{label:<12}{text}", file=sys.stderr)
+    """Print a labelled line on stderr; control characters are escaped."""
+    print(f"{label:<12}{printable(text)}", file=sys.stderr)
 
 
 def print_seconds(label: str, seconds: float, more: str = "") -> None:
