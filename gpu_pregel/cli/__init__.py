@@ -12,11 +12,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from gpu_pregel import __version__
 from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.cli import algorithm
-from gpu_pregel.cli._common import example
+from gpu_pregel.cli._common import example, printable
 from gpu_pregel.cli._completion import complete
 from gpu_pregel.cli._wording import in_options
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError
@@ -26,9 +27,16 @@ _COMMANDS = ("algorithms", "run", "agents", "runs", "stats", "generate", "conver
 _FAILED, _USAGE_ERROR, _INTERRUPTED = 1, 2, 130
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors quote arguments with their control characters escaped."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="gpu-pregel",
         description="Process graphs with Pregel supersteps. Messages and times go to stderr, data to stdout.",
         epilog=f"{example('cc -g 20 -v')}. Every command shows its options with --help. Exit status: 0 on success, "
@@ -78,5 +86,6 @@ def _open_closed_streams() -> None:
 
 
 def _fail(error: BaseException, options: argparse.Namespace, status: int) -> int:
-    print(f"gpu-pregel: {in_options(str(error), options) or type(error).__name__}", file=sys.stderr)
+    text = in_options(str(error), options) or type(error).__name__
+    print(f"gpu-pregel: {printable(text)}", file=sys.stderr)
     return status

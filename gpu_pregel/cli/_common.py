@@ -123,6 +123,18 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write what the format can hold, even if ids, isolated vertices or weights are lost",
     )
+    _add_formulas_option(parser)
+
+
+def _add_formulas_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--escape-formulas",
+        dest="formulas",
+        action="store_const",
+        const="escape",
+        default="keep",
+        help="in .csv and .tsv files, write an apostrophe before ids that a spreadsheet would compute, such as =1+1",
+    )
 
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
@@ -171,6 +183,7 @@ def add_trials_option(parser: argparse.ArgumentParser) -> None:
 def add_result_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that writes the result of a run."""
     parser.add_argument("-o", metavar="FILE", help="write the result: .parquet, .csv, .npy, or - for CSV on stdout")
+    _add_formulas_option(parser)
 
 
 def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
@@ -201,7 +214,9 @@ def check_graph_and_output(options: argparse.Namespace) -> None:
     if options.o == "-" and options.json:
         raise ArgumentError("-o - and --json both write to stdout: pass a file to -o, or omit one of them")
     if options.o not in (None, "-"):
-        check_before_work(check_result_path, options.o)
+        check_before_work(check_result_path, options.o, options.formulas)
+    if options.o is None and options.formulas != "keep":
+        raise ArgumentError("--escape-formulas requires -o")
     check_graph(options)
 
 
@@ -272,8 +287,8 @@ def printable(text: object) -> str:
 
 
 def print_line(label: str, text: str) -> None:
-    """Print a labelled line on stderr."""
-    print(f"{label:<12}{text}", file=sys.stderr)
+    """Print a labelled line on stderr; control characters are escaped."""
+    print(f"{label:<12}{printable(text)}", file=sys.stderr)
 
 
 def print_seconds(label: str, seconds: float, more: str = "") -> None:
@@ -311,24 +326,28 @@ def announce_compilation() -> AbstractContextManager[None]:
     return announce_compilation(shown=True)
 
 
-def save_graph(graph: Graph, path: str, format: str | None, *, lossy: bool) -> None:
-    """Write a graph and report the time."""
+def save_graph(graph: Graph, options: argparse.Namespace) -> None:
+    """Write a graph, as the options of :func:`add_write_options` say, and report the time."""
     with stopwatch() as writing:
-        graph.save(path, format, lossy=lossy)
-    print_seconds("write", writing.seconds, f"  {path}")
+        graph.save(options.o, options.to, lossy=options.lossy, formulas=options.formulas)
+    print_seconds("write", writing.seconds, f"  {options.o}")
 
 
-def write_result(result: Result, path: str | None) -> None:
-    """Write a result to ``path`` unless it is None; "-" writes CSV to stdout."""
+def write_result(result: Result, options: argparse.Namespace) -> None:
+    """Write a result, as the options of :func:`add_result_option` say; "-" writes CSV to stdout."""
+    path = options.o
     if path is None:
         return
     with stopwatch() as writing:
         if path == "-":
             from pyarrow import csv
 
-            csv.write_csv(result.to_arrow(), sys.stdout.buffer)
+            from gpu_pregel.io._formulas import escape_table
+
+            table = result.to_arrow()
+            csv.write_csv(escape_table(table) if options.formulas == "escape" else table, sys.stdout.buffer)
         else:
-            result.save(path)
+            result.save(path, formulas=options.formulas)
     print_seconds("write", writing.seconds, f"  {path}")
 
 

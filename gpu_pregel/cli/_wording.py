@@ -15,6 +15,7 @@ _FLAGS = {
     "comments=True": "--comments",
     "comments=False": "--no-comments",
     "lossy=True": "--lossy",
+    "formulas='escape'": "--escape-formulas",
     "weight=None": "--no-weights",
     "check=True": "--check",
 }

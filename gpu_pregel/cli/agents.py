@@ -187,7 +187,9 @@ class EventLog:
         if isinstance(text := facts.get("text"), str):
             facts["text"] = in_options(text, self._options)
         if "payload" in facts:
-            facts["payload"] = repr(facts["payload"])
+            from gpu_pregel.host.agents.previews import whole_text
+
+            facts["payload"] = whole_text(facts["payload"])
         self._print(record | facts)
 
     def end(self, left: dict[str, int]) -> None:

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
     _common.print_line("answer", result.describe())
     if options.v:
         _verify(algorithm, graph, result)
-    _common.write_result(result, options.o)
+    _common.write_result(result, options)
     if options.json:
         seconds = {"prepare": preparing.seconds, "load": loading.seconds, "compile": compiling, "trials": trials}
         _common.print_json(

@@ -30,7 +30,8 @@ def run(options: argparse.Namespace) -> None:
     import gpu_pregel as gp
     from gpu_pregel.io import check_output
 
-    _common.check_before_work(check_output, options.o, options.to, directed=options.directed is True)
+    directed = options.directed is True
+    _common.check_before_work(check_output, options.o, options.to, directed=directed, formulas=options.formulas)
     with _common.announce_compilation(), _common.stopwatch() as reading:
         graph = gp.read_graph(
             options.f,
@@ -42,6 +43,6 @@ def run(options: argparse.Namespace) -> None:
         )
     _common.print_line("graph", f"{options.f}: {graph.describe()}")
     _common.print_seconds("read", reading.seconds)
-    _common.save_graph(graph, options.o, options.to, lossy=options.lossy)
+    _common.save_graph(graph, options)
     if options.json:
         _common.print_json({**_common.summary(graph), "graph": options.f, "file": options.o})

@@ -69,4 +69,4 @@ def _copy(names: list[str], folder: Path) -> None:
     except OSError as error:
         raise WriteError(f"{folder}: the examples cannot be copied: {os.strerror(error.errno or 0)}") from error
     for target in targets:
-        print(target)
+        print(_common.printable(target))

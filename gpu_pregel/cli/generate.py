@@ -27,12 +27,12 @@ def run(options: argparse.Namespace) -> None:
     """Generate the graph and write it."""
     from gpu_pregel.io import check_output
 
-    _common.check_before_work(check_output, options.o, options.to)
+    _common.check_before_work(check_output, options.o, options.to, formulas=options.formulas)
     _common.check_generator(options)
     with _common.announce_compilation(), _common.stopwatch() as generating:
         graph, name = _common.load_graph(options)
     _common.print_line("graph", f"{name}: {graph.describe()}")
     _common.print_seconds("generate", generating.seconds)
-    _common.save_graph(graph, options.o, options.to, lossy=options.lossy)
+    _common.save_graph(graph, options)
     if options.json:
         _common.print_json({**_common.summary(graph), "graph": name, "file": options.o})

@@ -54,8 +54,12 @@ def run(options: argparse.Namespace) -> None:
         if isinstance(value, dict):
             value = [f"{key} {item}" for key, item in value.items()]
         if isinstance(value, list):
-            value = textwrap.fill(", ".join(value), 88, break_long_words=False, break_on_hyphens=False)
+            value = textwrap.fill(
+                ", ".join(map(_common.printable, value)), 88, break_long_words=False, break_on_hyphens=False
+            )
             value = value.replace("\n", "\n" + " " * 16)
+        else:
+            value = _common.printable(value)
         print(f"{name:<16}{value}")
 
 

@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> None:
         if options.n > 1:
             _common.print_seconds("median", median(trials), f" of {options.n} trials")
     print(result.trace, file=sys.stderr)
-    _common.write_result(result, options.o)
+    _common.write_result(result, options)
     if options.json:
         _common.print_json(
             {

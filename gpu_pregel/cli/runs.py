@@ -175,6 +175,7 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
     if row.kind == "numeric":
         raise ArgumentError(f"run {row.id!r} has {row.kind} vertices: use gp.run(…, resume=True) to read its values")
     from gpu_pregel import agents
+    from gpu_pregel.host.agents.previews import whole_text
     from gpu_pregel.host.agents.recovery import read_run
     from gpu_pregel.workflows.page.state_keys import state_keys, unwrap_value
 
@@ -182,18 +183,19 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
 
     def show(vertex: Any) -> str:
         try:
-            return repr(result.vertices[vertex].value)
+            return whole_text(result.vertices[vertex].value)
         except CodecError as error:  # of a type of the program, which this command does not import
             return f"<unreadable: {error}>"
 
     keys = state_keys(read_run(store, row.id, superstep).state)
     return {
         "aggregates": {
-            name: repr(unwrap_value(value) if name in keys else value) for name, value in result.aggregates.items()
+            name: whole_text(unwrap_value(value) if name in keys else value)
+            for name, value in result.aggregates.items()
         },
         "vertices": {repr(vertex): show(vertex) for vertex in result.vertices},
         "failed": {repr(vertex): f"{why.type}: {why.text}" for vertex, why in result.failed.items()},
-        "interrupts": {repr(vertex): repr(question) for vertex, question in result.interrupts.items()},
+        "interrupts": {repr(vertex): whole_text(question) for vertex, question in result.interrupts.items()},
         "timers": {repr(vertex): _when(seconds) for vertex, seconds in result.timers.items()},
         "arrays": {name: _range(array) for name, array in result.arrays.items()},
     }

@@ -17,6 +17,7 @@ from gpu_pregel.host.graphs.csr import WEIGHT_DTYPES
 from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 from gpu_pregel.host.graphs.numbering import check_renumber
 from gpu_pregel.io._files import as_path, check_source, check_target, suffixes
+from gpu_pregel.io._formulas import check_formulas, escape_formulas
 from gpu_pregel.io._losses import DIRECTED, without_losses
 
 if TYPE_CHECKING:
@@ -261,7 +262,14 @@ def read_graph(
     return graph
 
 
-def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = None, *, lossy: bool = False) -> None:
+def save_graph(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    lossy: bool = False,
+    formulas: str = "keep",
+) -> None:
     """Write a graph to a file, completely or not at all, and without losing anything unless ``lossy``.
 
     ======================  =========================================  ================  ========================
@@ -301,6 +309,10 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
         See :func:`read_graph`. Default: selected by the suffix.
     lossy : bool, default False
         Write what the format can hold: vertex numbers instead of ids, no isolated vertices, no weights or rounded ones.
+    formulas : {"keep", "escape"}
+        "escape" writes an apostrophe before ids that a spreadsheet would compute, in .csv and .tsv files: strings that
+        begin with ``=``, ``+``, ``-``, ``@``, a tab or the end of a line, also after apostrophes. The file is read
+        with these apostrophes. Numbers stay numbers.
 
     Raises
     ------
@@ -326,14 +338,32 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     chosen = choose_format(name, format)
     check_target(name)
     check_flag("lossy", lossy)
-    _module(chosen).write(without_losses(graph, name, chosen, lossy=lossy), name, chosen)
+    escape = check_formulas(formulas, name)
+    written = without_losses(graph, name, chosen, lossy=lossy)
+    _module(chosen).write(_with_escaped_ids(written) if escape else written, name, chosen)
 
 
-def check_output(path: str | os.PathLike[str], format: str | None = None, *, directed: bool = False) -> None:
-    """Raise the errors of :func:`save_graph` for this path, format and direction, before a graph is computed.
+def _with_escaped_ids(graph: Graph) -> Graph:
+    """Return a graph to be written whose ids are escaped for spreadsheets."""
+    if graph.ids is None or graph.ids.dtype.kind in "iu":
+        return graph
+    import pyarrow as pa
+
+    from gpu_pregel.host.graphs.graph import Graph
+
+    ids = escape_formulas(pa.array(graph.ids)).to_pylist()
+    return Graph(graph.to_csr(), directed=graph.is_directed, ids=np.fromiter(ids, object, len(ids)))
+
+
+def check_output(
+    path: str | os.PathLike[str], format: str | None = None, *, directed: bool = False, formulas: str = "keep"
+) -> None:
+    """Raise the errors of :func:`save_graph` for these arguments and this direction, before a graph is computed.
 
     Raises
     ------
+    ArgumentError
+        ``formulas`` is not for such a file.
     FormatError
         The suffix is unknown, or the format cannot hold directed graphs.
     WriteError
@@ -350,6 +380,7 @@ def check_output(path: str | os.PathLike[str], format: str | None = None, *, dir
     chosen = choose_format(name, format)
     if directed and FORMATS[chosen].undirected:
         raise FormatError(name, f"{chosen} files cannot hold directed graphs: {DIRECTED}")
+    check_formulas(formulas, name)
     check_target(name)
 
 

@@ -11,15 +11,18 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, FormatError
 from gpu_pregel.io._files import atomic_file, check_target, suffixes
+from gpu_pregel.io._formulas import check_formulas, escape_table
 
 Array = np.ndarray[Any, Any]
 
 
-def check_result_path(path: str | os.PathLike[str]) -> str:
+def check_result_path(path: str | os.PathLike[str], formulas: str = "keep") -> str:
     """Return the suffix of a result file, or raise the errors of :func:`save_result` before any work.
 
     Raises
     ------
+    ArgumentError
+        ``formulas`` is not for such a file.
     FormatError
         The suffix is not supported.
     WriteError
@@ -34,11 +37,18 @@ def check_result_path(path: str | os.PathLike[str]) -> str:
     suffix, compression = suffixes(name)
     if suffix not in (".parquet", ".pq", ".csv", ".npy") or (compression and suffix != ".csv"):
         raise FormatError(name, "unsupported suffix: write results as .parquet, .csv, .csv.gz, .csv.zst or .npy")
+    check_formulas(formulas, name)
     check_target(name)
     return suffix
 
 
-def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list[Any]], array: Array) -> None:
+def save_result(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, Array | list[Any]],
+    array: Array,
+    *,
+    formulas: str = "keep",
+) -> None:
     """Write a result, completely or not at all: all columns or only the array, depending on the suffix.
 
     Parameters
@@ -48,6 +58,9 @@ def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list
         files hold ``array``.
     columns : dict of str to array_like[n]
     array : array[n]
+    formulas : {"keep", "escape"}
+        "escape" writes an apostrophe before texts that a spreadsheet would compute, as in
+        :func:`gpu_pregel.io.save_graph`.
 
     Raises
     ------
@@ -65,7 +78,7 @@ def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list
     ['"vertex","label"', '"a",0', '"b",0']
     """
     name = os.fspath(path)
-    suffix = check_result_path(name)
+    suffix = check_result_path(name, formulas)
     if suffix == ".npy":
         with atomic_file(name) as file:
             # For a real file, np.save reports how many bytes were written, but not why writing failed.
@@ -85,7 +98,7 @@ def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list
             import pyarrow.csv
 
             try:
-                pa.csv.write_csv(table, file)
+                pa.csv.write_csv(escape_table(table) if formulas == "escape" else table, file)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 raise ArgumentTypeError(f"{name}: CSV cannot store these ids ({error}): save as .parquet") from error
         else:

@@ -28,7 +28,7 @@ from gpu_pregel.host.agents.parts import (
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges, new_record
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.agents.state_format import begin_packing, cut, failure_fields, pack_state, read_columns
-from gpu_pregel.host.agents.stored_shapes import FAILURE, check_options
+from gpu_pregel.host.agents.stored_shapes import FAILURE, check_ids, check_options
 from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.base_writer import Packing
@@ -334,6 +334,8 @@ class SavedSuperstep:
         state.vertices.update(changed)
         for vertex in self.removed:
             state.vertices.pop(vertex, None)
+        for vertex, _, edges, _ in self.mutated:
+            check_ids([vertex, *(target for target, _ in edges)], "a commit")
         for vertex, value, edges, flag in self.mutated:
             state.vertices[vertex] = VertexData(value, flat_edges(edges), flag)
         state.aggregates = changed_aggregates(state.aggregates, self.aggregates)

@@ -29,6 +29,20 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… [{len(text) - limit:,} more characters]"
 
 
+def whole_text(value: Any, convert: Callable[[Any], str] = repr) -> str:
+    """Return the whole text of a value, or its outline if it has an integer of more digits than Python converts.
+
+    Examples
+    --------
+    >>> whole_text([1, 10**5000])
+    '[1, an integer of 16,610 bits]'
+    """
+    try:
+        return convert(value)
+    except ValueError:
+        return one_line(show(value))
+
+
 class Budget:
     """How much of a value is shown: the number of its parts, and the characters of each text."""
 

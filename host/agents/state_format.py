@@ -11,7 +11,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import PiecedValue, joined
 from gpu_pregel.host.agents.records import FailedVertex, Failure, Id, VertexData, flat_edges, new_vertex
 from gpu_pregel.host.agents.state import Inbox, State
-from gpu_pregel.host.agents.stored_shapes import check_columns
+from gpu_pregel.host.agents.stored_shapes import check_columns, check_ids
 from gpu_pregel.host.superstep.base_writer import Packing
 
 _SLICE = 1 << 10
@@ -71,6 +71,7 @@ def unpack_state(data: bytes) -> State:
     shared: dict[Id, Id] = {}
     for part in packed:
         _unpack_vertices(part, vertices, shared)
+    check_ids(shared, "a state")
     inbox: Inbox = {}
     for part in received:
         receivers, lengths, messages = read_columns(part, (3,), "messages")
@@ -85,7 +86,9 @@ def _unpack_vertices(data: bytes, vertices: dict[Id, VertexData], shared: dict[I
     ids, targets = list(map(share, ids, ids)), edges[::2]
     edges[::2] = map(share, targets, targets)
     columns = map(equal, values, values), cut(tuple(edges), counts), map((1).__eq__, halted)
+    before = len(vertices)
     vertices.update(zip(ids, map(new_vertex, zip(*columns, strict=True)), strict=True))
+    _check_number(vertices, before + len(ids))
 
 
 def _unpack_old_state(columns: tuple[Any, ...]) -> State:
@@ -97,12 +100,21 @@ def _unpack_old_state(columns: tuple[Any, ...]) -> State:
         vertex: VertexData(value, flat_edges(out), bool(flag))
         for vertex, value, flag, out in zip(ids, values, halted, cut(edges, counts), strict=True)
     }
+    _check_number(vertices, len(ids))
+    check_ids({*ids, *targets}, "a state")
     inbox = dict(zip(receivers, cut(messages, lengths), strict=True))
     return _checked(State(vertices, inbox, aggregates, function, _unpack_failures(failed), *options))
 
 
+def _check_number(vertices: dict[Id, VertexData], expected: int) -> None:
+    """Raise ``CodecError`` if some vertices have the same id."""
+    if len(vertices) != expected:
+        raise CodecError("is damaged: several vertices have the same id", "a state")
+
+
 def _checked(state: State) -> State:
-    """Return a state; raise ``CodecError`` if vertices with messages or timers do not exist."""
+    """Return a state; raise ``CodecError`` if vertices with messages or timers do not exist, or failed ones cannot."""
+    check_ids(state.failed, "a state")
     for named in (state.inbox.keys(), state.timers.keys()):
         if not named <= state.vertices.keys():
             missing = min(named - state.vertices.keys())

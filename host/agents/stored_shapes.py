@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from gpu_pregel.errors import CodecError
-from gpu_pregel.host.agents.records import WAKE_AT
+from gpu_pregel.host.agents.codec import decode, id_key
+from gpu_pregel.host.agents.records import WAKE_AT, Id
 
 Shape = Callable[[Any], bool]
 """Whether a decoded value can be used."""
@@ -148,6 +149,17 @@ def check_columns(columns: tuple[Any, ...], what: str) -> None:
     for number, (column, shape) in enumerate(zip(columns, shapes, strict=False), 1):
         if not shape(column):
             raise CodecError(f"has the wrong structure: part {number} has values of a wrong type", what)
+
+
+def check_ids(keys: Iterable[Id], what: str) -> None:
+    """Raise ``CodecError`` if one of the encoded ids is not an id."""
+    try:
+        for key in keys:
+            vertex = decode(key, name="id")
+            if type(vertex) is not str:
+                id_key(vertex)
+    except CodecError as error:
+        raise CodecError(f"names a vertex by invalid data: {error}", what) from error
 
 
 def check_options(value: Any) -> dict[str, Any]:

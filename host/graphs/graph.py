@@ -189,15 +189,23 @@ class Graph(GraphQueries):
         found: Graph = package.function("connected_components")(self, device=device, threads=threads).largest()
         return found
 
-    def save(self, path: str | os.PathLike[str], format: str | None = None, *, lossy: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        lossy: bool = False,
+        formulas: str = "keep",
+    ) -> None:
         """Write the graph to a file; ``format`` or the suffix selects a format of :func:`gpu_pregel.read_graph`.
 
         A format that cannot hold the ids, the isolated vertices or the weights raises ``FormatError``, and names others
         that can, unless ``lossy``; the table in :func:`gpu_pregel.io.save_graph` lists what each format holds. Files of
         some formats, such as .csv, .tsv and .el, do not say whether the edges are directed: pass ``directed=True`` to
-        :func:`gpu_pregel.read_graph`.
+        :func:`gpu_pregel.read_graph`. ``formulas="escape"`` protects spreadsheets that open .csv and .tsv files from
+        ids such as ``"=1+1"``.
         """
-        package.function("save_graph")(self, path, format=format, lossy=lossy)
+        package.function("save_graph")(self, path, format=format, lossy=lossy, formulas=formulas)
 
 
 class _TransposedGraph(Graph):

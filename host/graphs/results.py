@@ -115,20 +115,25 @@ class Result:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.describe()}>"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, formulas: str = "keep") -> None:
         """Write the result to a file.
 
         ``.parquet`` and ``.csv`` files hold the columns of :meth:`to_arrow`, by the user's ids; ``.npy`` files hold the
         array of :meth:`to_numpy`. The file is written completely or not at all.
 
+        ``formulas="escape"`` is for .csv files that a spreadsheet opens: it writes an apostrophe before texts, such as
+        ids, that begin with ``=``, ``+``, ``-``, ``@``, a tab or the end of a line, which would be computed.
+
         Raises
         ------
+        ArgumentError
+            ``formulas="escape"`` is given for another file.
         FormatError
             The suffix is not supported.
         WriteError
             The file cannot be written, for example because the disk is full.
         """
-        package.function("save_result")(path, self._columns(), self.to_numpy())
+        package.function("save_result")(path, self._columns(), self.to_numpy(), formulas=formulas)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

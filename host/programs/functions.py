@@ -1,10 +1,14 @@
-"""Compilation of a user's Python functions and the plain Python functions that they call."""
+"""Copies of a user's Python functions, and of the plain functions that they call, to be compiled or interpreted."""
 
 from __future__ import annotations
 
-from types import CellType, FunctionType
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
+from gpu_pregel.host.programs.compiled_arithmetic import Float32, inverting_bools
 from gpu_pregel.kernels.library.fingerprint import all_names, is_of_library
 from gpu_pregel.kernels.programs.fields import Jit
 
@@ -14,30 +18,99 @@ def device_function(function: Any, jit: Jit) -> Any:
 
     The user's function and its globals do not change: the compiled function has a copy of the current globals.
     """
-    return _compiled(getattr(function, "py_func", function), jit, {})
+    return _Copies(jit).copy(getattr(function, "py_func", function))
 
 
-def _compiled(function: Any, jit: Jit, known: dict[int, Any]) -> Any:
-    if id(function) in known:
-        return known[id(function)]
+def interpreted_function(function: Any) -> Any:
+    """Return a function for the interpreter that computes as compiled code does, where Python's arithmetic differs.
+
+    It is ``function`` itself, or a copy like that of :func:`device_function` if one of the functions inverts a bool by
+    ``~`` or has captured a float32.
+    """
+    plain = getattr(function, "py_func", function)
+    if not isinstance(plain, FunctionType) or not any(map(_differs, _reachable(plain))):
+        return plain
+    return _Copies(lambda twin: twin, inverting_bools, _as_compiled).copy(plain)
+
+
+def _as_compiled(value: Any) -> Any:
+    return Float32(value) if type(value) is np.float32 else value
+
+
+def _differs(function: FunctionType) -> bool:
+    """Whether a function computes otherwise than compiled code."""
+    if any(type(value) is np.float32 for value in _captured(function)):
+        return True
+    return inverting_bools(function.__code__) is not function.__code__
+
+
+def _captured(function: FunctionType) -> Iterator[Any]:
+    """Yield the values of the globals and closures that a function uses."""
     names = all_names(function.__code__)
-    namespace = {name: value for name, value in function.__globals__.items() if name in names or name[:2] == "__"}
-    cells = tuple(CellType() for _ in function.__closure__ or ())
-    twin = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, cells or None)
-    twin.__kwdefaults__ = function.__kwdefaults__
-    twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
-    # Code loaded from the cache imports its functions' module, and the user's may be missing in the next process.
-    twin.__module__ = __name__
-    dispatcher = known[id(function)] = jit(twin)
-    for name in names & namespace.keys():
-        namespace[name] = _callable(namespace[name], jit, known)
-    for cell, original in zip(cells, function.__closure__ or (), strict=True):
-        cell.cell_contents = _callable(original.cell_contents, jit, known)
-    return dispatcher
+    yield from (value for name, value in function.__globals__.items() if name in names)
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not yet assigned
+            continue
 
 
-def _callable(value: Any, jit: Jit, known: dict[int, Any]) -> Any:
-    """Return the compiled version of a user's plain function, and any other value unchanged."""
-    if isinstance(value, FunctionType) and not is_of_library(value):
-        return _compiled(value, jit, known)
-    return value
+def _reachable(function: FunctionType) -> Iterator[FunctionType]:
+    """Yield a function and the plain functions that it uses."""
+    waiting, seen = [function], {id(function)}
+    while waiting:
+        one = waiting.pop()
+        yield one
+        for value in _captured(one):
+            if isinstance(value, FunctionType) and id(value) not in seen and not is_of_library(value):
+                seen.add(id(value))
+                waiting.append(value)
+
+
+class _Copies:
+    """Copies functions, each once.
+
+    Parameters
+    ----------
+    finish : callable
+        Returns what stands for a copy, such as the compiled function.
+    code : callable
+        Returns the code of a copy.
+    value : callable
+        Returns what a copy captures instead of a value that is no function.
+    """
+
+    def __init__(
+        self,
+        finish: Callable[[Any], Any],
+        code: Callable[[CodeType], CodeType] = lambda code: code,
+        value: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
+        self._finish, self._code, self._value = finish, code, value
+        self._known: dict[int, Any] = {}
+
+    def copy(self, function: Any) -> Any:
+        """Return what stands for the copy of a function."""
+        if id(function) in self._known:
+            return self._known[id(function)]
+        names = all_names(function.__code__)
+        namespace = {name: value for name, value in function.__globals__.items() if name in names or name[:2] == "__"}
+        cells = tuple(CellType() for _ in function.__closure__ or ())
+        code = self._code(function.__code__)
+        twin = FunctionType(code, namespace, function.__name__, function.__defaults__, cells or None)
+        twin.__kwdefaults__ = function.__kwdefaults__
+        twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
+        # Code loaded from the cache imports its functions' module, and the user's may be missing in the next process.
+        twin.__module__ = __name__
+        finished = self._known[id(function)] = self._finish(twin)
+        for name in names & namespace.keys():
+            namespace[name] = self._copy_value(namespace[name])
+        for cell, original in zip(cells, function.__closure__ or (), strict=True):
+            cell.cell_contents = self._copy_value(original.cell_contents)
+        return finished
+
+    def _copy_value(self, value: Any) -> Any:
+        """Return the copy of a user's plain function, and what stands for any other value."""
+        if isinstance(value, FunctionType) and not is_of_library(value):
+            return self.copy(value)
+        return self._value(value)

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpu_pregel.errors import VertexError
 from gpu_pregel.host.programs.combiners import field_names
+from gpu_pregel.host.programs.functions import interpreted_function
 from gpu_pregel.host.programs.unsigned import on_overflow
 from gpu_pregel.kernels.programs.fields import Fields, VertexContext
 from gpu_pregel.kernels.programs.stages import stage_of
@@ -54,7 +55,7 @@ class UserFunction:
 
     def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any], number: int = 0) -> None:
         self.role, self._stage = role, stage_of(role, number)
-        self._function = getattr(function, "py_func", function)
+        self._function = interpreted_function(function)
         self._fields, self._id_of = fields, id_of
 
     def __call__(self, vertex: int, superstep: int, *arguments: Any) -> Any:

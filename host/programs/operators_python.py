@@ -11,6 +11,7 @@ from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.bodies import EXPECTED, Bodies, Function, read_only_error
+from gpu_pregel.host.programs.functions import interpreted_function
 from gpu_pregel.host.programs.interpreter import STRICT, line_of
 
 Array = np.ndarray[Any, Any]
@@ -102,7 +103,7 @@ class PythonOperators:
 
         Errors get a note with the vertex or, where the first two arguments are vertices, the edge.
         """
-        plain = getattr(function, "py_func", function)
+        plain = interpreted_function(function)
         place = f" ({plain.__code__.co_filename}, line {plain.__code__.co_firstlineno})"
         numbers = (bool, int, np.integer, np.bool_) + ((float, np.floating) if returns == "sum" else ())
 

@@ -17,6 +17,8 @@ AGGREGATED = "aggregated."
 """Begins the names of the columns of aggregates, so that these may have the names of other columns."""
 _LONGEST = 60
 """Longer texts are shortened, among aggregates."""
+_MOST_BITS = 192
+"""Larger integers have more than that many characters."""
 _SHOWN_ROWS = 40
 """Of longer traces, only the first and last rows are shown."""
 _MARKED_ROWS = 60
@@ -306,7 +308,9 @@ def _cell(key: str, value: Any) -> str:
         return f"{value / 1e6:,.1f}"
     if isinstance(value, float):
         return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return str(value)
+    return f"{value:,}" if value.bit_length() <= _MOST_BITS else f"an integer of {value.bit_length():,} bits"
 
 
 def _milliseconds(seconds: float) -> str:

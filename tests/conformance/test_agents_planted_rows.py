@@ -29,6 +29,7 @@ from gpu_pregel.host.agents.records import FailedVertex, Failure, Record, Vertex
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.stored_options import describe_options
+from gpu_pregel.host.stores.store import Store
 from tests.devices import EXHAUSTIVE
 
 A, B, C, NOBODY = map(encode, ("a", "b", "c", "nobody"))
@@ -138,18 +139,18 @@ def damaged(tree: Any) -> Iterator[Any]:
             yield from (type(tree)([*tree[:place], other, *tree[place + 1 :]]) for other in damaged(item))
 
 
-def store_of(rows: dict[str, Any]) -> gp.MemoryStore:
-    store, base = gp.MemoryStore(), rows["base"]
+def store_of(rows: dict[str, Any], store: Store | None = None, run: str = "run") -> Store:
+    store, base = gp.MemoryStore() if store is None else store, rows["base"]
     if isinstance(base, tuple) and len(base) == 7 and all(isinstance(column, list) for column in base[:2]):
         base = ([encode(one) for one in base[0]], [encode(one) for one in base[1]], *base[2:])
-    claim = store.create("run", "agents", encode(base), owner="somebody", schema=SCHEMA)
+    claim = store.create(run, "agents", encode(base), owner="somebody", schema=SCHEMA)
     store.commit(claim, 0, encode(rows["commit"]), [encode(Segment().columns()), encode(rows["segment"])])
     store.flush(claim, 1, [encode(Segment().columns()), encode(rows["held"])])
     store.release(claim)
     return store
 
 
-def read_and_resume(store: gp.MemoryStore) -> gp.agents.AgentResult:
+def read_and_resume(store: Store) -> gp.agents.AgentResult:
     """Read all of a run, and continue it."""
     options = {name: option for name, option in OPTIONS.items() if name not in ("combiner", "retry")}
     for step in (-1, 0, None):
@@ -195,3 +196,44 @@ def test_rows_with_parts_of_a_wrong_type_are_refused_or_harmless(row: str, expec
             raise AssertionError(f"{row} {number}: {planted!r}") from error
     assert len(places) > 20
     assert expected.issuperset(places)
+
+
+FORGED = (*(encode(one) for one in ([1], {"x": 1}, 1.5, True, None, ("a", [1]), 1 << 8192)), b"", b"\xff", A[:-1])
+"""Of a wrong type, some of which cannot be hashed, and data that cannot be decoded."""
+
+
+def with_id(rows: dict[str, Any], place: str, forged: bytes) -> dict[str, Any]:
+    """Return rows in which another id stands for one vertex of the base or of the commit."""
+    (ids, values, halted, counts, edges), *slices = rows["base"][0]
+    if place == "vertex":
+        ids = [*ids[:2], forged]
+    elif place == "target":
+        edges = [forged, *edges[1:]]
+    elif place == "failed":
+        [[_, *failure]] = rows["base"][4]
+        base = (*rows["base"][:4], [(forged, *failure)], *rows["base"][5:])
+        return {**rows, "base": base}
+    else:
+        [[_, value, _, halted]] = rows["commit"][3]
+        added = (forged, value, [(A, 2)], halted) if place == "added" else (encode("new"), value, [(forged, 2)], halted)
+        return {**rows, "commit": (*rows["commit"][:3], [added], *rows["commit"][4:])}
+    return {**rows, "base": ([(ids, values, halted, counts, edges), *slices], *rows["base"][1:])}
+
+
+@pytest.mark.parametrize(
+    ("place", "step"), [("vertex", -1), ("target", -1), ("failed", -1), ("added", 0), ("target of added", 0)]
+)
+def test_forged_ids_are_errors_of_the_store(place: str, step: int, store: Store) -> None:
+    rows = parts()
+    for number, forged in enumerate(FORGED):
+        store_of(with_id(rows, place, forged), store, f"run {number}")
+        with pytest.raises(StoreError, match="names a vertex by invalid data: id") as caught:
+            gp.agents.state_at(store, f"run {number}")
+        assert (caught.value.run, caught.value.step) == (f"run {number}", step)
+
+
+def test_vertices_with_the_same_id_are_an_error_of_the_store(store: Store) -> None:
+    store_of(with_id(parts(), "vertex", A), store)
+    with pytest.raises(StoreError, match="several vertices have the same id") as caught:
+        gp.agents.state_at(store, "run")
+    assert (caught.value.run, caught.value.step) == ("run", -1)

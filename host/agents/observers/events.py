@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.emissions import TIMES, Emission
+from gpu_pregel.host.agents.previews import whole_text
 from gpu_pregel.host.agents.records import Id, Outcome
 
 
@@ -171,7 +172,7 @@ def _plain(fact: Any) -> str:
     """Format a fact on one line, even if the text of an exception has several."""
     if isinstance(fact, float):
         return f"{fact:.3g}"
-    return "\\n".join(str(fact)[:_MAX_FACT].splitlines())
+    return "\\n".join(whole_text(fact, str)[:_MAX_FACT].splitlines())
 
 
 class ProgressObserver:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import selectors
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Sequence
@@ -38,7 +39,7 @@ _MAX_WAIT = 3600.0
 _FEW = 100
 """Maximum number of records that a worker need not apply while the master prepares the next superstep."""
 _LASTING = 10.0
-"""Seconds after which the death of an idle worker is no fault of the program that it has loaded."""
+"""Seconds after which the death of an idle worker is no fault of the program that it has loaded; SIGKILL never is."""
 _FRUITLESS = 3
 """Maximum number of successive workers of a partition that may die without an outcome."""
 
@@ -62,7 +63,11 @@ class WorkerPool:
         self._arrivals: list[Arrival] = []
         self._selector = selectors.DefaultSelector()
         self._watchdog = Watchdog()
-        self._close = weakref.finalize(self, _end_all, self._processes, self._selector, self._watchdog, os.getpid())
+        self._caller = [threading.get_ident()]
+        """The thread that has used the pool last."""
+        self._close = weakref.finalize(
+            self, _end_all, self._processes, self._selector, self._watchdog, os.getpid(), self._caller
+        )
 
     def place(self, vertices: Collection[Id]) -> Sequence[int]:
         """Return the partition that owns each vertex."""
@@ -176,7 +181,10 @@ class WorkerPool:
 
     def _check_is_open(self) -> None:
         if not self._close.alive:
+            if _is_exiting():
+                raise SystemExit  # ends a daemon thread silently
             raise run_ended_error()
+        self._caller[0] = threading.get_ident()
 
     def _process(self, partition: int, generation: int) -> WorkerProcess:
         return WorkerProcess(partition, generation, self._slots, self._selector, self._watchdog)
@@ -188,7 +196,9 @@ class WorkerPool:
         self._fill_vacancies()
         seconds = None if until is None else min(max(0.0, until - time.monotonic()), _MAX_WAIT)
         dead = []
-        for key, mask in self._selector.select(seconds):
+        ready = self._selector.select(seconds)
+        self._check_is_open()
+        for key, mask in ready:
             process, source = key.data
             if source == "channel":
                 if mask & selectors.EVENT_WRITE:
@@ -309,12 +319,12 @@ class WorkerPool:
                 OutcomeBatch(partition, process.generation, [Outcome(vertex, attempt, "failed", failure)])
             )
         is_idle = process.is_ready and not process.outstanding
-        if running or (is_idle and time.monotonic() - process.ready_since >= _LASTING):
-            self._fruitless[partition] = 0
-        else:
-            self._fruitless[partition] += 1
         process.read_output(to_end=True)
         reason = process.finish()
+        if running or (is_idle and time.monotonic() - process.ready_since >= _LASTING):
+            self._fruitless[partition] = 0
+        elif not (is_idle and process.is_killed_by_others):
+            self._fruitless[partition] += 1
         if self._fruitless[partition] >= _FRUITLESS:
             raise AgentError(
                 f"{_FRUITLESS} workers of partition {partition} in succession ended before computing a vertex; the "
@@ -374,10 +384,26 @@ def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
     )
 
 
-def _end_all(processes: list[WorkerProcess], selector: selectors.BaseSelector, watchdog: Watchdog, owner: int) -> None:
+def _is_exiting() -> bool:
+    """Whether the program ends: its main thread has, and only daemon threads are left."""
+    return not threading.main_thread().is_alive()
+
+
+def _end_all(
+    processes: list[WorkerProcess],
+    selector: selectors.BaseSelector,
+    watchdog: Watchdog,
+    owner: int,
+    caller: list[int],
+) -> None:
     """End workers and their subprocesses; idle workers may exit by themselves."""
     if os.getpid() != owner:
         return  # a fork of the master
+    if _is_exiting() and caller[0] != threading.get_ident():
+        # A daemon thread may be using the pool: close nothing. The watchdog ends the subprocesses.
+        for process in processes[:]:
+            process.kill("the program ended")
+        return
     for process in processes:
         process.ask_to_end()
     until = time.monotonic() + LAST_SECONDS

@@ -56,6 +56,8 @@ class WorkerProcess:
         Serial numbers of those of the tasks that were returned.
     late : set of int
         Serial numbers of attempts that exceeded the timeout, so that the process was killed.
+    is_killed_by_others : bool
+        Whether neither the master nor an error has ended the process, but SIGKILL; known once it is finished.
     is_corrupt : bool
         Whether code in the process has damaged the connection: any of its tasks may have done so.
     """
@@ -72,6 +74,7 @@ class WorkerProcess:
         self.late: set[int] = set()
         self.ready_since = 0.0
         self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = self.is_corrupt = False
+        self.is_killed_by_others = False
         self.next_check = 0.0
         self._reason = ""
         self._lines = LineSplitter()
@@ -214,9 +217,12 @@ class WorkerProcess:
 
     def is_ending(self) -> bool:
         """Whether the process ends within a moment."""
+        return self._ends_within(_END_SECONDS)
+
+    def _ends_within(self, seconds: float) -> bool:
         poll = select.poll()
         poll.register(self._end, select.POLLIN)
-        return bool(poll.poll(_END_SECONDS * 1000))
+        return bool(poll.poll(seconds * 1000))
 
     def kill(self, reason: str, *, spare: bool = False) -> None:
         """Kill the process group; with ``spare``, only attempts in ``late`` are charged."""
@@ -243,9 +249,7 @@ class WorkerProcess:
     def wait(self, until: float) -> None:
         """Wait until the process ends, at most until a time on the monotonic clock; then kill its group."""
         if not self.is_finished:
-            poll = select.poll()
-            poll.register(self._end, select.POLLIN)
-            poll.poll(max(0.0, until - time.monotonic()) * 1000)
+            self._ends_within(max(0.0, until - time.monotonic()))
             self.end_group()
 
     def finish(self) -> str:
@@ -258,6 +262,7 @@ class WorkerProcess:
             end_cgroups(self._name_inherited)
             kill_named(self._name_inherited)
         self.is_finished = True
+        self.is_killed_by_others = code == -signal.SIGKILL and not self.is_killed
         self._watchdog.remove(self.pid)
         self.channel.ignore()
         for registered in (self._output, self._end):

@@ -184,6 +184,24 @@ def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFi
     ]
 
 
+def test_integers_of_thousands_of_digits_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their size, as Python does not convert them to decimal digits."""
+
+    def compute(ctx: Any) -> None:
+        ctx.aggregate("total", ctx.value)
+        ctx.interrupt([ctx.value])
+
+    path, values = str(tmp_path / "runs.db"), [10**4299, 10**4300, -(10**5000)]
+    vertices = [Vertex(number, value) for number, value in enumerate(values)]
+    total = {"total": gp.agents.Aggregator("sum", persistent=True)}
+    with gp.SQLiteStore(path) as opened:
+        gp.agents.run(vertices, compute, store=opened, run_id="run", aggregators=total, on_waiting="return")
+    shown = call(capsys, path, "show", "run", "--values", "--json")
+    large = [f"an integer of {value.bit_length():,} bits" for value in values[1:]]
+    assert shown["vertices"] == {"0": str(values[0]), "1": large[0], "2": large[1]}
+    assert shown["interrupts"] == {"0": str(values[:1]), "1": f"[{large[0]}]", "2": f"[{large[1]}]"}
+
+
 def test_fork_continues_from_its_superstep(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(capsys, store, "fork", "counting", "--at", "1", "--id", "other") == "other\n"
     with gp.SQLiteStore(store) as opened:

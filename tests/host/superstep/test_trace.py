@@ -103,6 +103,11 @@ def test_the_table_is_aligned_and_ends_with_totals(short: Trace) -> None:
     ]
 
 
+def test_integers_with_more_digits_than_python_converts_are_described() -> None:
+    row = {"superstep": 0, "computed": 1, "messages": 2, "seconds": 0.25, "bytes": 0, "aggregated.large": 10**5000}
+    assert Trace([row]).to_text().splitlines()[1].endswith("  an integer of 16,610 bits")
+
+
 def test_the_table_of_an_empty_trace_has_a_heading_and_totals() -> None:
     lines = Trace().to_text().splitlines()
     assert len(lines) == 2

@@ -35,6 +35,12 @@ def test_each_event_is_logged_on_one_line(kind: str, caplog: pytest.LogCaptureFi
     assert record.levelname == levels.get(kind, "INFO")
 
 
+def test_an_integer_with_more_digits_than_python_converts_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):
+        LogObserver()(Event("emit", 3, "a", 2, {"payload": 10**5000}))
+    assert caplog.messages == ["superstep 3, vertex 'a', attempt 2: emit payload an integer of 16,610 bits"]
+
+
 def test_events_below_the_level_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     observer = LogObserver()
     with caplog.at_level(logging.WARNING, "gpu_pregel.agents"):

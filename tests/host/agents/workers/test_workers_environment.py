@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import gpu_pregel as gp
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import ArgumentError
@@ -152,6 +153,40 @@ def test_workers_start_from(how: str, tmp_path: Path) -> None:
     )
     assert done.stdout == "{'a': 0, 'b': 42}\n"
     assert done.stderr == ""
+
+
+DAEMON = """
+    import sys
+    import threading
+
+    import gpu_pregel as gp
+
+    def compute(ctx):
+        ctx.value += 1
+
+    def run():
+        vertices = [gp.agents.Vertex(k, 0) for k in range(50)]
+        gp.agents.run(vertices, compute, store=store, run_id="run", workers=2, observer=note)
+
+    def note(event):
+        if event.kind == "commit" and event.superstep == 3:
+            has_begun.set()
+
+    store, has_begun = gp.SQLiteStore(sys.argv[1]), threading.Event()
+    threading.Thread(target=run, daemon=True).start()
+    has_begun.wait()
+"""
+
+
+def test_a_program_may_end_while_a_daemon_thread_computes_with_workers(tmp_path: Path) -> None:
+    """Silently, with the store not closed, and what it has committed is there."""
+    path = tmp_path / "runs.db"
+    command = [sys.executable, "-c", textwrap.dedent(DAEMON), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    with gp.SQLiteStore(path) as store:
+        state = agents.state_at(store, "run")
+        assert {one.value for one in state.vertices.values()} == {state.superstep}
 
 
 def test_workers_have_the_environment_and_paths_of_the_master(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

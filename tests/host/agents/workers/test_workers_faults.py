@@ -210,9 +210,14 @@ def test_a_worker_that_cannot_load_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     assert not children()
 
 
-def test_an_idle_worker_may_die_again_and_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """More often than is tolerated of a worker that dies before it computes, but each time after a while."""
-    monkeypatch.setattr("gpu_pregel.host.agents.workers.pool._LASTING", 0.0)
+@pytest.mark.parametrize(("signal_number", "seconds"), [(signal.SIGSEGV, 0.0), (signal.SIGKILL, 1e9)])
+def test_an_idle_worker_may_die_again_and_again(
+    signal_number: signal.Signals, seconds: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """More often than is tolerated of a worker that dies before it computes: each time after a while, or if others
+    kill it.
+    """
+    monkeypatch.setattr("gpu_pregel.host.agents.workers.pool._LASTING", seconds)
     busy, idle = one_per_partition(2)
     enough = tmp_path / "enough"
 
@@ -229,7 +234,7 @@ def test_an_idle_worker_may_die_again_and_again(monkeypatch: pytest.MonkeyPatch,
         deaths = 0
         while run.step():
             if deaths < 4 and transport._processes[partition].is_ready:
-                os.kill(running(run)[partition], signal.SIGKILL)
+                os.kill(running(run)[partition], signal_number)
                 deaths += 1
             elif deaths == 4:
                 enough.touch()
