@@ -14,7 +14,8 @@ from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.cpu_state import CpuState
-from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.functions import is_recursive
+from gpu_pregel.host.programs.program import VertexProgram, functions_of
 from gpu_pregel.host.programs.python_state import PythonState, twins
 from gpu_pregel.host.programs.state import Activity, SuperstepFigures
 
@@ -48,6 +49,7 @@ class CheckedState(CpuState):
     ) -> None:
         super().__init__(program, partitions, graph.out_degrees, graph.in_degrees, device, always=always)
         self._declaration, self._graph = declaration, graph
+        self._is_recursive = any(map(is_recursive, functions_of(declaration)))
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
@@ -64,14 +66,20 @@ class CheckedState(CpuState):
     def _checked(self, superstep: int, run: Callable[[], Result], repeat: Callable[[PythonState], Result]) -> Result:
         """Run a superstep; if it fails, repeat it in Python, which raises an error that names the vertex."""
         beginning = self.beginning(np.copy)
+
+        def repeat_in_python() -> None:
+            for twin in twins(beginning, self._declaration, self._program, self._graph, always=self._always):
+                repeat(twin)
+
+        if self._is_recursive:  # in compiled code, too deep a recursion ends the process
+            repeat_in_python()
         try:
             return run()
         except NumbaError:
             raise
         except Exception as error:
             failure = error
-        for twin in twins(beginning, self._declaration, self._program, self._graph, always=self._always):
-            repeat(twin)
+        repeat_in_python()
         raise ProgramError(
             f"a function fails in superstep {superstep} in compiled code ({type(failure).__name__}: {failure}), but "
             f"not in Python, where integers are exact: an intermediate result exceeds 64 bits, or is negative and of "

@@ -177,11 +177,10 @@ def explaining_compilation(device: str) -> Iterator[None]:
             f"Functions there may use numbers and tuples of numbers, but no lists, dicts, strings or new arrays."
         ) from error
     except AttributeError as error:
-        if "CUDACallConv" not in str(error):
+        problem = unsupported_on_gpus(error)
+        if problem is None:
             raise
-        raise CompileError(
-            f"a function cannot be compiled for device {device!r}: functions there cannot use `try` or `with`"
-        ) from error
+        raise CompileError(f"a function cannot be compiled for device {device!r}: {problem}") from error
     except KeyError as error:
         name = unsupported_ufunc(error)
         if name is None:
@@ -190,6 +189,13 @@ def explaining_compilation(device: str) -> Iterator[None]:
             f"a function cannot be compiled for device {device!r}: np.{name} is not supported there; "
             f"{f'use math.{name}' if hasattr(math, name) else 'write it with other functions'}"
         ) from error
+
+
+def unsupported_on_gpus(error: AttributeError) -> str | None:
+    """Return what functions cannot do on GPUs, if this is how Numba-CUDA says so."""
+    problems = {"CUDACallConv": "use `try` or `with`", "insert_unresolved_ref": "call themselves"}
+    found = next((problem for name, problem in problems.items() if name in str(error)), None)
+    return None if found is None else f"functions there cannot {found}"
 
 
 def unsupported_ufunc(error: KeyError) -> str | None:

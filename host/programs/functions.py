@@ -33,6 +33,17 @@ def interpreted_function(function: Any) -> Any:
     return _Copies(lambda twin: twin, inverting_bools, _as_compiled).copy(plain)
 
 
+def is_recursive(function: Any) -> bool:
+    """Return whether a function, or a plain function that it uses, may call itself."""
+    plain = getattr(function, "py_func", function)
+    return isinstance(plain, FunctionType) and any(
+        one in _reachable(callee)
+        for one in _reachable(plain)
+        for callee in _captured(one)
+        if isinstance(callee, FunctionType) and not is_of_library(callee)
+    )
+
+
 def _as_compiled(value: Any) -> Any:
     return Float32(value) if type(value) is np.float32 else value
 

@@ -64,14 +64,14 @@ class UserFunction:
         Raises
         ------
         VertexError
-            The function divides by zero or indexes out of range, or its result does not fit. Any other exception of
-            the function is raised as it is, with a note that names the vertex.
+            The function divides by zero, indexes out of range or calls itself too deeply, or its result does not fit.
+            Any other exception of the function is raised as it is, with a note that names the vertex.
         """
         if isinstance(arguments[-1], VertexContext):
             arguments = (*arguments[:-1], arguments[-1].at_stage(self._stage))
         try:
             result = self._function(*arguments)
-        except (ArithmeticError, IndexError) as error:
+        except (ArithmeticError, IndexError, RecursionError) as error:
             subject = indexed_expression(error.__traceback__) if "out of bounds for axis" in str(error) else ""
             failure, trace = f"{type(error).__name__}: {subject}{error}", error.__traceback__
         except Exception as error:

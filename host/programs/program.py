@@ -119,6 +119,10 @@ class VertexProgram:
     int64), ``aggregated`` and ``parameters``. Pregel: Malewicz et al., SIGMOD 2010; push and pull follow Gemini: Zhu et
     al., OSDI 2016.
 
+    Functions may call themselves on the CPU. A recursion that is too deep for the stack ends the process, as compiled
+    code does not check that; ``check=True`` of :func:`gpu_pregel.run` reports it as a ``VertexError``, from Python's
+    recursion limit on, and so does the device "python". GPUs cannot run recursive functions.
+
     Arrays of one dimension, of integers, floats or bool, that these functions use by name are read when a run begins;
     functions cannot write to them. A program with other arrays of the same dtypes in their place is not compiled again.
     Arrays of more dimensions, and those used by combiners or by functions that these call or contain, are constants: a
@@ -265,6 +269,15 @@ class WakingProgram(VertexProgram):
     def wake(self) -> Callable[[Any, Any, VertexContext], Any]:
         """``wake(old, new, ctx)``: whether a vertex that has applied a message wakes an agent."""
         return self.wakes
+
+
+def functions_of(program: VertexProgram) -> list[Any]:
+    """Return all functions that vertices call; ``halt`` and ``master`` run on the host."""
+    named = (program.init, program.initially_active, program.message, program.apply, program.receives, program.wake)
+    active = [program.active] if callable(program.active) else []
+    combiners = [one for one in (program.combine, *program.aggregators.values()) if not isinstance(one, str)]
+    folds = [one.combine for one in program.aggregators.values() if isinstance(one.combine, Combiner)]
+    return [*(one for one in named if one is not None), *active, *(one.function for one in (*combiners, *folds))]
 
 
 def with_wake(program: VertexProgram, wake: Callable[[Any, Any, VertexContext], Any]) -> WakingProgram:

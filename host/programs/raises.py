@@ -12,7 +12,7 @@ import numba
 
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.devices.lowering import compiling_functions
-from gpu_pregel.host.programs.checks import COMPILE_ERRORS, place_of, unsupported_ufunc
+from gpu_pregel.host.programs.checks import COMPILE_ERRORS, place_of, unsupported_on_gpus, unsupported_ufunc
 from gpu_pregel.kernels import library
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.fingerprint import source_digest
@@ -97,7 +97,7 @@ def _may_raise(function: Any, arguments: tuple[Any, ...]) -> bool:
     except (*COMPILE_ERRORS, RecursionError):
         return False  # reported when a kernel with the function is compiled
     except AttributeError as error:
-        if "CUDACallConv" not in str(error):
+        if unsupported_on_gpus(error) is None:
             raise
         return False
     except KeyError as error:

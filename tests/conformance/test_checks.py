@@ -15,9 +15,16 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, ProgramError, VertexError
+from gpu_pregel.errors import (
+    AgentsFailedError,
+    ArgumentError,
+    ArgumentTypeError,
+    CompileError,
+    ProgramError,
+    VertexError,
+)
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import LONG, PROGRAM_NAMES, is_emulated, on, threads_of
+from tests.devices import EMULATED, LONG, PROGRAM_NAMES, is_emulated, on, threads_of
 from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, LABELS, PAIRS, RANKS
 
 TABLE = np.arange(3)
@@ -42,6 +49,11 @@ def program(value: Any = np.int64, **changes: Any) -> gp.VertexProgram:
 def path() -> gp.Graph:
     """A path from "a" to "e"; vertex "d" has number 3."""
     return gp.Graph.from_edgelist(list("abcd"), list("bcde"))
+
+
+def count_down(number: int) -> int:
+    """Recursive: its number is the depth."""
+    return 1 + count_down(number - 1) if number > 0 else 0
 
 
 def look_up(vertex: int) -> Any:
@@ -321,3 +333,26 @@ def test_the_error_can_be_pickled() -> None:
     assert str(copy) == str(error)
     assert isinstance(copy, ArithmeticError)
     assert isinstance(copy, IndexError)
+
+
+@WAYS
+def test_recursion_that_is_too_deep_is_reported(way: dict[str, Any]) -> None:
+    """Compiled code would overflow the stack, which ends the process."""
+    recursive = program(
+        parameters={"depth": 100},
+        init=lambda ctx: count_down(ctx.parameters.depth) if ctx.vertex == 3 else 0,
+        apply=lambda value, incoming, ctx: value,
+    )
+    assert gp.run(path(), recursive, **way)["d"] == 100
+    with pytest.raises(VertexError, match="RecursionError: maximum recursion depth exceeded") as caught:
+        gp.run(path(), recursive, parameters={"depth": 1_000_000}, **way)
+    assert (caught.value.role, caught.value.vertex, caught.value.superstep) == ("init", "d", 0)
+    assert f"line {inspect.getsourcelines(count_down)[1] + 2}: return 1 + count_down(number - 1)" in str(caught.value)
+
+
+@EMULATED
+@pytest.mark.filterwarnings("ignore:Context.call_conv is deprecated:DeprecationWarning")
+def test_a_gpu_runs_no_recursive_function() -> None:
+    recursive = program(init=lambda ctx: count_down(5))
+    with pytest.raises(CompileError, match=r"for device .emulated.: .*cannot call themselves"):
+        gp.run(path(), recursive, device="emulated")

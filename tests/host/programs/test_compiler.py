@@ -18,7 +18,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
 from gpu_pregel.host.programs.compiler import depends_on_order
 
 GRAPH = gp.Graph.from_edgelist([0, 1], [1, 2])
-LARGER = gp.Combiner(max, 0.0)
+LARGER = gp.Combiner(lambda a, b: max(a, b), 0.0)
 
 
 def program(**changes: Any) -> gp.VertexProgram:
