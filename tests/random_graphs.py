@@ -229,7 +229,7 @@ def graph_of(chance: random.Random, prefix: str = "n") -> GraphData:
     sendable = [name for name in names if chance.random() < 0.5] if uses_sends else []
     owner = chance.choice(names)  # the only one that writes a key without reducer
     nodes = [_node(chance, name, names, sendable, owner) for name in names]
-    if not uses_sends and chance.random() < 0.35:
+    if chance.random() < 0.35:
         deferred = set(chance.sample(names[1:], k=min(len(names) - 1, chance.randint(1, 2))))
         nodes = [_deferred(node, node.name in deferred) for node in nodes]
     edges = {(workflows.START, names[0])}

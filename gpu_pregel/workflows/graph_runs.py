@@ -24,6 +24,7 @@ from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.deferral import NOT_BUSY, TriggerFold
 from gpu_pregel.workflows.function_threads import THREADS
 from gpu_pregel.workflows.graph_spec import BUSY, LIMIT, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
@@ -143,7 +144,7 @@ class GraphRuns:
             name: Aggregator(fold, initial=fold.key.initial, persistent=True) for name, fold in self.graph.folds.items()
         }
         if self.graph.has_deferred:
-            aggregators[BUSY] = InternalAggregator("sum", initial=0)
+            aggregators[BUSY] = InternalAggregator(TriggerFold(self.graph), initial=NOT_BUSY, persistent=True)
         if is_nested:
             aggregators[PARENT] = Aggregator(FirstUpdate(), initial=(), persistent=True)
         return aggregators
@@ -226,7 +227,8 @@ class GraphRuns:
                 aggregates[name] = packed_update(fold.take_input(fold.key.initial, value)[0], name)
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
-                aggregates[BUSY] = encode(graph.busy_followers[START])
+                start = graph.ids[START], encode((START, START in graph.busy_sources))
+                aggregates[BUSY] = TriggerFold(graph).fold(aggregates[BUSY], [start])
         return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
 
     def has_start(self, message: Any) -> bool:

@@ -211,13 +211,13 @@ class NodeRunner:
             )
         sent = is_sent(vertex)
         if not sent and node.name in self._graph.joins and not self._is_due(context, node.name):
-            context.contribute(IDLE, None)
-            return None
-        if node.defer and context.aggregated(BUSY):
-            self._send_again(context, vertex, messages if sent else [None])
+            self._note_idle(context)
             return None
         if sent:
             return node, messages[0][0]
+        if node.defer and context.aggregated(BUSY)[0]:
+            self._send_again(context, vertex, [None])
+            return None
         self._clear_joins(context, node.name)
         return node, node.schema.make(self._read(context, node.schema.keys))
 
@@ -269,9 +269,13 @@ class NodeRunner:
         """Let a task wait for the next superstep."""
         for message in messages:
             context.send(vertex, message)
-        if messages and self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
-            context.aggregate(BUSY, len(messages))
+        self._note_idle(context)
+
+    def _note_idle(self, context: Context) -> None:
+        """Note that the task has not run its node."""
         context.contribute(IDLE, None)
+        if self._graph.has_deferred:
+            context.contribute(BUSY, (None, False))
 
     def _is_due(self, context: Context, name: str) -> bool:
         """Note which sources of joins have ended; return whether the node runs now."""
@@ -309,8 +313,9 @@ class NodeRunner:
             self._start(context, name, targets)
         if follow:
             send_all_encoded(context, graph.followers.get(name, ()))
-            if graph.has_deferred:
-                context.aggregate(BUSY, graph.busy_followers[name])
+        if graph.has_deferred:
+            leads = any(isinstance(one, str) and one != END and not graph.nodes[one].defer for one in targets)
+            context.contribute(BUSY, (name if follow else None, leads or (follow and name in graph.busy_sources)))
 
     def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
         """Return where the conditional edges of a node lead."""
@@ -356,8 +361,6 @@ class NodeRunner:
                     encode(target.arg, name=f"what node {name!r} sends to {node!r}")
                     raise
                 sent += 1
-            if graph.has_deferred and not graph.nodes[node].defer:
-                context.aggregate(BUSY, 1)
 
     def _leave(self, context: Context, command: Command) -> None:
         """Record a command to the graph of which this one is a node."""

@@ -72,8 +72,9 @@ def due_tasks(graph: GraphSpec, state: State, active: Iterable[Id]) -> list[str]
         vertex, messages = decode(encoded), list(map(decode, state.inbox.get(encoded, ())))
         if vertex not in graph.joins or is_due(graph, vertex, decode(bytes(state.vertices[encoded].value)), messages):
             due.append(vertex)
-    deferred = [vertex for vertex in due if vertex in graph.nodes and graph.nodes[vertex].defer]
-    return due if len(deferred) == len(due) else [vertex for vertex in due if vertex not in deferred]
+    if BUSY in state.aggregates and decode(state.aggregates[BUSY])[0]:
+        return [vertex for vertex in due if vertex not in graph.nodes or not graph.nodes[vertex].defer]
+    return due
 
 
 def active_vertices(state: State) -> set[Id]:
@@ -98,6 +99,10 @@ def drop_tasks(graph: GraphSpec, state: State) -> None:
             ended = arrived(graph, vertex, decode(bytes(data.value)), messages)
             value = without_complete(graph, vertex, ended)
         state.vertices[encoded] = data._replace(value=encode(value), halted=True)
+    if BUSY in state.aggregates:
+        busy, ended = decode(state.aggregates[BUSY])
+        ended = {target: without_complete(graph, target, one) for target, one in ended.items()}
+        state.aggregates[BUSY] = encode((busy, ended))
 
 
 def without_complete(graph: GraphSpec, name: str, ended: list[list[str]]) -> list[list[str]]:
