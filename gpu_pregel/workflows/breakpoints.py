@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.agent_run import AgentRun
 

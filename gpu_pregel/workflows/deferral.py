@@ -1,4 +1,4 @@
-"""When deferred nodes run: in the superstep to which no edge leads a node that is not deferred, beside what was sent."""
+"""When deferred nodes run: once no edge leads to a node that is not deferred, whatever was sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_pregel.host.agents.records import Id
 from gpu_pregel.workflows.graph_spec import GraphSpec
 from gpu_pregel.workflows.task_messages import arrived, without_complete
 
-NOT_BUSY = (False, {})
+NOT_BUSY: tuple[bool, dict[str, Any]] = (False, {})
 """The first value of the aggregate."""
 
 
@@ -47,6 +47,6 @@ class TriggerFold(SuperstepFold):
         for target, joins in self._joins.items():
             known = ended.get(target)
             ended[target] = arrived(self._graph, target, known, names)
-            for sources, one, was in zip(joins, ended[target], known or [()] * len(joins), strict=True):
+            for sources, one, was in zip(joins, ended[target], known or [[]] * len(joins), strict=True):
                 busy = busy or (set(one) == sources and len(one) > len(was))
         return encode((busy, ended))

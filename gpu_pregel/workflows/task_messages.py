@@ -100,9 +100,9 @@ def drop_tasks(graph: GraphSpec, state: State) -> None:
             value = without_complete(graph, vertex, ended)
         state.vertices[encoded] = data._replace(value=encode(value), halted=True)
     if BUSY in state.aggregates:
-        busy, ended = decode(state.aggregates[BUSY])
-        ended = {target: without_complete(graph, target, one) for target, one in ended.items()}
-        state.aggregates[BUSY] = encode((busy, ended))
+        busy, joins = decode(state.aggregates[BUSY])
+        waiting = {target: without_complete(graph, target, one) for target, one in joins.items()}
+        state.aggregates[BUSY] = encode((busy, waiting))
 
 
 def without_complete(graph: GraphSpec, name: str, ended: list[list[str]]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""What a run does and what a thread shows, compared with LangGraph: when deferred nodes run, states, histories, questions."""
+"""What a run does, and what its thread shows, compared with LangGraph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel import workflows
-from gpu_pregel.workflows import END, START
+from gpu_pregel.workflows import START
 from tests.packages import needs
 
 needs("langgraph", "langgraph")
