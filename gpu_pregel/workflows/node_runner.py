@@ -35,15 +35,17 @@ from gpu_pregel.workflows.task_messages import (
     DROP,
     GIVEN,
     IDLE,
-    INPUT,
     UPDATE,
+    UPDATED,
     ParentCommand,
     Target,
     added_messages,
     arrived,
     checked_targets,
     destinations,
+    inputs_after,
     is_due,
+    is_input,
     is_triggered,
     read_output,
     without_complete,
@@ -223,10 +225,11 @@ class NodeRunner:
 
     def _enter(self, context: Context) -> Calls:
         """Apply the caller's input, and compute the node of the start, if it has one."""
-        given = [*([context.value] if context.value is not None else []), *context.messages]
-        context.value = None
-        for kind, update, goto in given:
-            assert kind == INPUT
+        given, count = list(context.messages), len(context.messages)
+        if is_input(context.value):
+            given.insert(0, context.value)
+        context.value = inputs_after(context.value, count)
+        for _, update, goto in given:
             targets = [one if isinstance(one, str) else Send(*one) for one in goto]
             writes: Writes = list(update.items())
             if targets:
@@ -252,8 +255,11 @@ class NodeRunner:
         has_joins = vertex in self._graph.joins
         if has_joins:
             context.value = arrived(self._graph, vertex, context.value, others)
+        elif vertex == START:
+            context.value = inputs_after(context.value, 0)
         for message in messages:
             if type(message) is tuple and message[0] == UPDATE:
+                context.contribute(UPDATED, None)
                 if has_joins:
                     self._clear_joins(context, vertex)
                 yield from self._follow(context, node_of(vertex), list(message[1].items()), [])

@@ -23,6 +23,8 @@ INPUT, UPDATE, DROP = "input", "update", "drop"
 """The first item of messages that are tuples: input of the start, output of a node, the end of a task that waits."""
 IDLE = "__idle__"
 """The contribution of a task whose node has not run, because it waits for others."""
+UPDATED = "__updated__"
+"""The contribution of a caller that has taken the place of a node."""
 GIVEN = "__given__"
 """The contribution of the start before those of its node: how many updates of the input there are between them."""
 Target = str | Send
@@ -55,6 +57,22 @@ def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> lis
     joins = graph.joins[name]
     ended = value or [[] for _ in joins]
     return [sorted({*one, *(came & sources)}) for one, sources in zip(ended, joins, strict=True)]
+
+
+def is_input(value: Any) -> bool:
+    """Whether the value of the start is the message of an input that it has still to take."""
+    return value is not None and bool(value[0] == INPUT)
+
+
+def inputs_after(value: Any, count: int) -> Any:
+    """Return the value of the start after ``count`` more inputs.
+
+    It is None or ``(count, changed)``: the number of inputs between the states of the run, which is one more than the
+    supersteps say, and the updates by the input with which a run began that a reducer has changed.
+    """
+    if value is None or is_input(value):
+        return (count, {}) if count else None
+    return (value[0] + count, value[1] if not count else {})
 
 
 def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
@@ -94,10 +112,11 @@ def drop_tasks(graph: GraphSpec, state: State) -> None:
         data = state.vertices.get(encoded)
         if data is None:
             continue
-        value = None
+        value = decode(bytes(data.value))
         if vertex in graph.joins:
-            ended = arrived(graph, vertex, decode(bytes(data.value)), messages)
-            value = without_complete(graph, vertex, ended)
+            value = without_complete(graph, vertex, arrived(graph, vertex, value, messages))
+        elif vertex == START:
+            value = inputs_after(value, 0)
         state.vertices[encoded] = data._replace(value=encode(value), halted=True)
     if BUSY in state.aggregates:
         busy, joins = decode(state.aggregates[BUSY])
@@ -185,6 +204,9 @@ def destinations(graph: GraphSpec, name: str, router: Router, result: Any) -> li
     return found
 
 
+_MARKS = frozenset({IDLE, UPDATED, GIVEN, BUSY})
+
+
 def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the tasks of a superstep whose nodes have run, and their updates."""
     for vertex, record in records:
@@ -196,4 +218,9 @@ def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
             last = len(names) - 1 - names[::-1].index(GIVEN)
             written = written[last + 1 + decode(written[last][1]) :]
         if IDLE not in names:
-            yield task, {name: decode(data)[0] for name, data in written if name != BUSY}
+            yield task, updates_of(written)
+
+
+def updates_of(contributions: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
+    """Return the updates of keys among the contributions of a task."""
+    return {name: decode(data)[0] for name, data in contributions if name not in _MARKS}
