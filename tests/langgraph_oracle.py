@@ -26,14 +26,16 @@ _WAYS = ("native", "imported")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call has left: how it ended, what it streamed, and the state of the thread."""
+    """What a call has left: how it ended, what it streamed, the present and the committed state, and the history."""
 
     ending: str
     values: tuple[Any, ...]
     updates: tuple[str, ...]
     state: Any
+    committed: Any
     following: tuple[str, ...] | None
     questions: tuple[str, ...]
+    history: tuple[Any, ...] = ()
 
     def without_streams(self) -> Outcome:
         """Return the outcome without what was streamed."""
@@ -41,11 +43,15 @@ class Outcome:
 
     def differences(self, other: Outcome) -> list[str]:
         """Return the differences from another outcome, as lines."""
-        return [
-            f"{name}: LangGraph {mine!r}, here {theirs!r}"
-            for name, mine, theirs in ((name, getattr(self, name), getattr(other, name)) for name in vars(self))
-            if mine != theirs
-        ]
+        found = []
+        for name, mine in vars(self).items():
+            theirs = getattr(other, name)
+            if isinstance(mine, tuple) and isinstance(theirs, tuple):
+                same = next((k for k, (one, two) in enumerate(zip(mine, theirs, strict=False)) if one != two), 0)
+                mine, theirs = mine[same:], theirs[same:]
+            if mine != theirs:
+                found.append(f"{name}: LangGraph {mine!r}, here {theirs!r}")
+        return found
 
 
 class Side:
@@ -59,6 +65,7 @@ class Side:
 
     failures: tuple[type[Exception], ...]
     limits: type[Exception]
+    options: dict[str, Any] = {}  # noqa: RUF012 - never modified
 
     def __init__(self, data: GraphData, world: World) -> None:
         self.data, self.world = data, world
@@ -80,13 +87,15 @@ class Side:
         ending = "ended"
         try:
             for mode, item in self.app.stream(
-                given, {**CONFIG, "recursion_limit": limit}, stream_mode=["values", "updates"]
+                given, {**CONFIG, "recursion_limit": limit}, stream_mode=["values", "updates"], **self.options
             ):
                 if mode == "values":
                     shown = {key: value for key, value in item.items() if key != "__interrupt__"}
                     if not values or values[-1] != shown:
                         values.append(shown)
-                elif "__interrupt__" not in item:
+                elif "__interrupt__" in item:
+                    updates.append(_payloads(item["__interrupt__"]))
+                else:
                     updates += [repr((name, _sorted(one))) for name, one in item.items() if name != "__metadata__"]
         except self.failures:
             ending = "failed"
@@ -99,19 +108,19 @@ class Side:
         state = self.app.get_state(CONFIG)
         committed = self.app.get_state(state.config).values
         questions = tuple(sorted(repr(one.value) for one in state.interrupts))
-        following = self.following(state)
         if ending == "failed":  # LangGraph may have cancelled others, whose questions are then not known
-            return Outcome(ending, (), (), committed, None, ())
+            return Outcome(ending, (), (), None, committed, None, ())
         if ending == "ended" and questions:
-            ending, updates = "interrupted", []  # LangGraph streams those of tasks that are not committed, too
-            if values and values[-1] != committed:
-                del values[-1]
-        return Outcome(ending, tuple(values), tuple(sorted(updates)), committed, following, questions)
+            ending = "interrupted"
+        history = tuple(map(self._shown, self.app.get_state_history(CONFIG)))
+        shown = tuple(values), tuple(sorted(updates)), state.values, committed, state.next
+        return Outcome(ending, *shown, questions, history)
 
-    @staticmethod
-    def following(state: Any) -> tuple[str, ...]:
-        """Return the nodes of the tasks of the next superstep."""
-        return tuple(sorted(state.next))
+    def _shown(self, state: Any) -> tuple[Any, ...]:
+        """Return what a snapshot in a history shows; supersteps that only note ends for joins have a number here."""
+        step = None if self.data.joins else state.metadata["step"]
+        tasks = tuple((task.name, _sorted(task.result), _payloads(task.interrupts)) for task in state.tasks)
+        return state.metadata["source"], step, state.values, state.next, tasks
 
     def answer(self, chosen: list[str], whole: bool) -> Any:
         """Return a command that answers the questions whose payloads are chosen."""
@@ -133,6 +142,7 @@ class LangGraphSide(Side):
 
     failures = (FailureError,)
     limits = GraphRecursionError
+    options = {"durability": "sync"}  # noqa: RUF012 - otherwise, a later superstep may change what is being stored
 
     def __init__(self, data: GraphData) -> None:
         self._saver = InMemorySaver()
@@ -159,6 +169,13 @@ class LangGraphSide(Side):
         """
         is_stored = self._answered_at == self._checkpoint()
         return is_stored and (outcome.ending == "failed" or len(outcome.questions) > 1)
+
+    def finished(self) -> set[str]:
+        """Return the nodes of the tasks that have finished in a superstep that is held.
+
+        LangGraph shows the values of an update in place of such a node as a second result of the task.
+        """
+        return {task.name for task in self.app.get_state(CONFIG).tasks if task.result is not None}
 
     def _checkpoint(self) -> str:
         return str(self.app.get_state(CONFIG).config["configurable"].get("checkpoint_id"))
@@ -188,16 +205,15 @@ class OwnSide(Side):
             **self._options,
         )
 
-    @staticmethod
-    def following(state: Any) -> tuple[str, ...]:
-        """Return the nodes of the tasks of the next superstep."""
-        return tuple(sorted(task.name for task in state.tasks))
-
     def answer(self, chosen: list[str], whole: bool) -> Any:
         """Return a command that answers the questions whose payloads are chosen."""
         self.world.library = workflows if not self._imported else self.world.library
         given = super().answer(chosen, whole)
         return workflows.Command(resume=given.resume)
+
+
+def _payloads(questions: Any) -> str:
+    return repr(sorted((one.value for one in questions), key=repr))  # graphs that are nodes ask at any time
 
 
 def _sorted(update: Any) -> Any:
@@ -240,8 +256,9 @@ def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others
     for _ in range(_MAX_CALLS):
         is_limited = data.may_be_limited and chance.random() < 0.15
         going = None if outcome is None or first.would_answer(outcome) else outcome
-        if outcome is not None and updatable and chance.random() < 0.12:
-            node, update = chance.choice(updatable), {"log": ["update"], "mixed": chance.randrange(90)}
+        places = [name for name in updatable if outcome is not None and name not in first.finished()]
+        if places and chance.random() < 0.12:
+            node, update = chance.choice(places), {"log": ["update"], "mixed": chance.randrange(90)}
             name, found = f"update_state({update}, {node!r})", [side.update(update, node) for side in sides]
         elif going is not None and going.ending == "failed":
             for side in sides:

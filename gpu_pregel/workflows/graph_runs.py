@@ -251,7 +251,8 @@ class GraphRuns:
             for name, value in update.items():
                 fold = graph.folds[name]
                 aggregates[name] = packed_update(fold.take_input(fold.key.initial, value)[0], name)
-                if fold.key.initial and options.store is not None and packed_update(value) != aggregates[name]:
+                is_plain = not fold.key.initial or aggregates[name] == packed_update(value) != self._aggregates[name]
+                if options.store is not None and not is_plain:
                     changed[name] = value
             start = encode_vertex(Vertex(START, (1, changed), halted=True))[1] if changed else self._begun
             vertices[graph.ids[START]] = start

@@ -118,6 +118,11 @@ class Moment(NamedTuple):
         return self.found.superstep == 0 and self.inputs is None and not active_vertices(self.found.state)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether the superstep that has made the state has only noted that sources of joins have ended."""
+        return bool(self.made) and all(any(name == IDLE for name, _ in record.aggregates) for _, record in self.made)
+
+    @property
     def is_update(self) -> bool:
         """Whether ``update_state`` has made the state."""
         return any(name == UPDATED for _, record in self.made for name, _ in record.aggregates)
@@ -127,11 +132,11 @@ class Moment(NamedTuple):
 
         ``empty`` has the aggregates before the first input.
         """
-        inputs, aggregates = self.inputs, self.found.state.aggregates
+        inputs, aggregates = self.inputs, {name: self.found.state.aggregates[name] for name in empty}
         if inputs is None or is_input(inputs):
             return None
         if self.found.superstep == 0:
-            made = {name: unpacked_value(data) for name, data in aggregates.items() if data != empty.get(name)}
+            made = {name: unpacked_value(data) for name, data in aggregates.items() if data != empty[name]}
             changed: dict[str, Any] = inputs[1]
             return made | changed
         record = dict(self.made).get(_START)
@@ -171,7 +176,10 @@ def get_history(
     if row is None:
         return iter(())
     place = (row.id, row.head, False) if start is None else thread.find(str(start))
-    states = _Reader(runs, thread, is_history=True).history(*place)
+    reader = _Reader(runs, thread, is_history=True)
+    if place[2]:
+        reader.before_input(*place[:2])  # raises if there was none
+    states = reader.history(*place)
     first = int(before is not None)
     return islice(states, first, None if limit is None else first + limit)
 
@@ -189,13 +197,14 @@ class _Reader:
     def __init__(self, runs: GraphRuns, thread: StoredThread, *, is_history: bool = False) -> None:
         self._runs, self._thread, self._store = runs, thread, thread.store
         self._is_history = is_history
-        self._empty = runs.empty_state().aggregates
+        self._empty = {name: data for name, data in runs.empty_state().aggregates.items() if name in runs.graph.folds}
         self._rows: dict[str, tuple[RunRow, dict[int, CommitRow]]] = {}
         self._run = ""
         self._moments: dict[int, Moment] = {}
 
     def history(self, run: str, superstep: int, is_before_input: bool) -> Iterator[StateSnapshot]:
         """Yield a state and those that led to it, the latest first."""
+        is_hidden = is_before_input
         while True:
             row, commits = self._row(run)
             steps = {one for one in commits if one <= superstep}
@@ -205,10 +214,10 @@ class _Reader:
                 moment = self._read(run, step)
                 if moment.is_empty:
                     return
-                if not is_before_input:
+                if not is_hidden:
                     yield self.snapshot(run, step)
-                is_before_input = False
-                if self._runs.is_shared and moment.given(self._empty) is not None:
+                is_hidden = moment.is_idle  # the state before is the same
+                if self._given(moment) is not None:
                     yield self.before_input(run, step)
             if row.parent is None:
                 return
@@ -247,9 +256,10 @@ class _Reader:
         found.begun.replay(ledger)
         if is_present:
             found.begun.give_answers(ledger)
-        tasks = self._tasks(found.state, ledger, is_present=is_present)
+        update = None if is_present else self._update_after(run, superstep)
+        tasks = self._tasks(found.state, ledger, update, is_present=is_present)
         is_waiting = any(task.name == START for task in tasks)
-        is_after_input = runs.is_shared and moment.given(self._empty) is not None
+        is_after_input = self._given(moment) is not None
         source = "input" if is_waiting else "update" if moment.is_update else "loop"
         aggregates = runs.with_finished(found.state, ledger) if is_present else found.state.aggregates
         return StateSnapshot(
@@ -268,9 +278,9 @@ class _Reader:
     def before_input(self, run: str, superstep: int) -> StateSnapshot:
         """Return the state before the input of which the one after a superstep was made."""
         moment, before = self._read(run, superstep), self._before(run, superstep)
-        given, aggregates = moment.given(self._empty), self._empty
+        given, aggregates = self._given(moment), self._empty
         if given is None:
-            raise ArgumentError(f"no input led to the state {checkpoint_id(run, superstep)!r}")
+            raise self._thread.no_input_error(run, superstep)
         metadata, created_at = self._metadata(run, moment, "input"), self._time(run, superstep)
         if before is not None:
             aggregates = self._read(*before).found.state.aggregates
@@ -289,8 +299,31 @@ class _Reader:
             tasks=(TaskSnapshot(START, START, result=given),),
         )
 
-    def _tasks(self, state: State, ledger: Ledger, *, is_present: bool) -> tuple[TaskSnapshot, ...]:
-        """Return the tasks of the next superstep: what was sent, in order, then nodes in the order of the graph."""
+    def _given(self, moment: Moment) -> dict[str, Any] | None:
+        """Return the input of which a state was made, or None."""
+        return moment.given(self._empty) if self._runs.is_shared else None
+
+    def _update_after(self, run: str, superstep: int) -> tuple[str, dict[str, Any]] | None:
+        """Return the node and the values with which ``update_state`` has replaced a state, if it has."""
+        found = self._read(run, superstep).found
+        if superstep == self._row(run)[0].head:
+            fork = self._thread.fork_of(run, superstep)
+            begun = {} if fork is None else read_supersteps(self._store, fork, superstep + 1, superstep + 1)
+            segments = begun[superstep + 1].segments if begun else []
+        else:
+            segments = found.begun.segments
+        for vertex, record in (one for segment in segments for one in segment.records):
+            if any(name == UPDATED for name, _ in record.aggregates):
+                return node_of(decode(vertex)), updates_of(record.aggregates)
+        return None
+
+    def _tasks(
+        self, state: State, ledger: Ledger, update: tuple[str, dict[str, Any]] | None, *, is_present: bool
+    ) -> tuple[TaskSnapshot, ...]:
+        """Return the tasks of the next superstep: what was sent, in order, then nodes in the order of the graph.
+
+        The first task of the node in whose place there was an update has its values as the result.
+        """
         runs, tasks = self._runs, []
         places = {name: place for place, name in enumerate((START, *runs.graph.nodes))}
         due = runs.due(state, active_vertices(state))
@@ -305,6 +338,8 @@ class _Reader:
                 result = updates_of(record.aggregates) if is_done else None
             elif entry is not None and entry.status == "failed" and entry.failure is not None:
                 error = f"{entry.failure.type}: {entry.failure.text}"
+            if update is not None and node_of(task) == update[0]:
+                result, update = update[1] if result is None else result, None
             asked = () if record is not None and is_present else last_questions(ledger, encoded)
             tasks.append(TaskSnapshot(node_of(task), task, error, tuple(one.interrupt for one in asked), result))
         return tuple(tasks)
@@ -332,6 +367,8 @@ class _Reader:
 
     def _parent(self, run: str, superstep: int) -> dict[str, Any] | None:
         before = self._before(run, superstep)
+        while before is not None and self._read(run, superstep).is_idle:
+            (run, superstep), before = before, self._before(*before)
         return None if before is None else self._config(*before)
 
     def _config(self, run: str, superstep: int, *, is_input: bool = False) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gpu_pregel.errors import ArgumentError, ClaimedError, UnknownRunError
-from gpu_pregel.host.agents.codec import encode
-from gpu_pregel.host.agents.recovery import RunChangedError, check_unchanged, read_run
+from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.recovery import RunChangedError, check_unchanged, read_records, read_run
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.arguments import check_text
 from gpu_pregel.host.stores.leases import claim_run
-from gpu_pregel.workflows.task_messages import active_vertices, drop_tasks, due_tasks
+from gpu_pregel.workflows.commands import START
+from gpu_pregel.workflows.task_messages import active_vertices, drop_tasks, due_tasks, is_input
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.state import State
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from gpu_pregel.workflows.graph_spec import GraphSpec
 
 _CHECKPOINT = re.compile(r"(?s)(.*)@(-?\d+)(:input)?")
+_START = id_key(START)
 _FORK_SECONDS = 60.0
 _LONGEST = 180
 """Characters of a thread's name: ids of runs have up to 200."""
@@ -93,6 +95,12 @@ class StoredThread:
         first = -1 if parent is None else parent[1]
         return (run, superstep - 1) if superstep - 1 > first or (parent is None and superstep >= 0) else parent
 
+    def fork_of(self, run: str, superstep: int) -> str | None:
+        """Return the next run of this thread if it was forked from a state."""
+        number = 1 if run == self.name else int(run[len(self.name) + 2 :])
+        row = self._find(number + 1)
+        return row.id if row is not None and row.parent == (run, superstep) else None
+
     def has_tasks(self, row: RunRow, graph: GraphSpec) -> bool:
         """Whether a run has tasks that are not finished."""
         if row.status == "completed":
@@ -117,10 +125,24 @@ class StoredThread:
         is none, from the ``empty`` one, unless that is None.
         """
         run, superstep, is_input = self.find(checkpoint)
+        if is_input and not self._has_input(run, superstep):
+            raise self.no_input_error(run, superstep)
         if not is_input or empty is None:
             return self._fork(run, superstep, drop)
         before = self.before(run, superstep)
         return self._fork(run, superstep, None, state=empty) if before is None else self._fork(*before, drop)
+
+    def _has_input(self, run: str, superstep: int) -> bool:
+        """Whether an input led to the state after a superstep."""
+        if superstep == -1:
+            value = decode(bytes(read_run(self.store, run, -1).state.vertices[_START].value))
+            return isinstance(value, tuple) and not is_input(value)
+        return any(vertex == _START for vertex, _ in read_records(self.store, run, superstep))
+
+    def no_input_error(self, run: str, superstep: int) -> ArgumentError:
+        """Return the error for a checkpoint before an input that there was not."""
+        name = checkpoint_id(run, superstep, is_input=True)
+        return ArgumentError(f"no input led to the state {name!r}: take a checkpoint_id from get_state_history")
 
     def _fork(
         self,

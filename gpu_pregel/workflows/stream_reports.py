@@ -40,6 +40,8 @@ class Reporter:
         self._runs, self._put = runs, put
         self._told: set[Id] = set()
         """The tasks of the superstep that is held whose updates have been reported."""
+        self._ran: set[str] = set()
+        """The nodes of the superstep that was committed last."""
 
     def follow(self, agents: AgentRun) -> None:
         """Report the state before the first superstep, and each start and commit of a superstep."""
@@ -83,6 +85,7 @@ class Reporter:
         for vertex, writes in executed([one for one in change.records if one[0] not in self._told]):
             self._put("updates", partial(dict, [(node_of(vertex), writes or None)]), ())
         self._told.clear()
+        self._ran = {node_of(vertex) for vertex, _ in tasks}
         if tasks or any(vertex == runs.graph.ids[START] for vertex, _ in change.records):
             self._put("values", values, ())
         self._put(
@@ -106,7 +109,7 @@ class Reporter:
             self._put("tasks", lambda: {"event": event.kind, **_about(event), **event.facts}, ())
 
     def at_end(self, agents: AgentRun) -> None:
-        """Report what has finished in a superstep that is held, the questions of each task, and the present values."""
+        """Report why a run does not go on: a breakpoint, or what tasks ask, with what others have done."""
         runs, policy = self._runs, agents._policy
         state, ledger = policy.state, policy.ledger
         self._put_finished(ledger, {})
@@ -117,7 +120,10 @@ class Reporter:
             self._put("updates", partial(dict, {INTERRUPT: questions}), ())
             values = runs.values(state.aggregates, runs.graph.output)
             self._put("values", partial(dict, values, **{INTERRUPT: questions}), ())
-        if asked and ledger is not None and any(True for _ in executed(ledger.records.items())):
+        is_stopped = runs.has_breakpoints and agents.status in ("running", "stopped")
+        if (is_stopped and not agents._master.is_stopping) or not self._ran.isdisjoint(runs.interrupt_after):
+            self._put("updates", lambda: {INTERRUPT: ()}, ())
+        if asked and ledger is not None and any(True for _ in executed(list(ledger.records.items()))):
             self._put("values", lambda: runs.values(runs.with_finished(state, ledger), runs.graph.output), ())
 
 

@@ -68,7 +68,7 @@ def inputs_after(value: Any, count: int) -> Any:
     """Return the value of the start after ``count`` more inputs.
 
     It is None or ``(count, changed)``: the number of inputs between the states of the run, which is one more than the
-    supersteps say, and the updates by the input with which a run began that a reducer has changed.
+    supersteps say, and those updates by the input with which a run began that its state does not tell.
     """
     if value is None or is_input(value):
         return (count, {}) if count else None
