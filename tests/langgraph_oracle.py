@@ -220,12 +220,15 @@ def _sorted(update: Any) -> Any:
     return sorted(update.items()) if isinstance(update, dict) else update
 
 
-def disagreements(seed: int, ways: Sequence[str] = _WAYS, **options: Any) -> list[str]:
-    """Run a random graph and random calls on all sides; return what differs."""
+def disagreements(seed: int, ways: Sequence[str] = _WAYS, *, defers: bool = False, **options: Any) -> list[str]:
+    """Run a random graph and random calls on all sides; return what differs.
+
+    With ``defers``, the graph has deferred nodes and sends inputs.
+    """
     chance = random.Random(seed)
-    data = graph_of(chance)
+    data = graph_of(chance, defers=defers)
     if seed % 4 == 3:
-        data = with_inner(data, chance)
+        data = with_inner(data, chance, defers=defers)
     with _quiet():
         ours = [OwnSide(data, imported=way == "imported", **options) for way in ways]
         for number, (name, expected, *others) in enumerate(_calls(chance, data, LangGraphSide(data), *ours)):
@@ -309,11 +312,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=300, help="number of graphs (default 300)")
     parser.add_argument("--workers", type=int, default=0, help="worker processes (default 0)")
     parser.add_argument("--threads", type=int, help="threads, if there are no workers")
+    parser.add_argument("--defers", action="store_true", help="only graphs with deferred nodes that send inputs")
     parser.add_argument("--way", choices=_WAYS, help="only graphs built in this way (default both)")
     options = parser.parse_args(arguments)
     different, ways = 0, _WAYS if options.way is None else (options.way,)
     for seed in range(options.first, options.first + options.count):
-        found = disagreements(seed, ways, workers=options.workers, threads=options.threads)
+        found = disagreements(seed, ways, defers=options.defers, workers=options.workers, threads=options.threads)
         if found:
             different += 1
             print("\n  ".join(found), flush=True)

@@ -114,5 +114,6 @@ def test_the_whole_table_has_the_numbers_of_its_documentation() -> None:
         "server": 100,
         "fights": 50,
         "programs": 300,
+        "graphs": 600,
         "graph kills": 260,
     }
