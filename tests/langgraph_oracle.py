@@ -259,7 +259,9 @@ def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others
     for _ in range(_MAX_CALLS):
         is_limited = data.may_be_limited and chance.random() < 0.15
         going = None if outcome is None or first.would_answer(outcome) else outcome
-        places = [name for name in updatable if outcome is not None and name not in first.finished()]
+        # After a failure, siblings may have been cancelled there, and not here.
+        can_update = outcome is not None and outcome.ending != "failed"
+        places = [name for name in updatable if can_update and name not in first.finished()]
         if places and chance.random() < 0.12:
             node, update = chance.choice(places), {"log": ["update"], "mixed": chance.randrange(90)}
             name, found = f"update_state({update}, {node!r})", [side.update(update, node) for side in sides]
@@ -286,12 +288,11 @@ def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others
 def _updatable(data: GraphData) -> list[str]:
     """Return the nodes as which the state may be updated.
 
-    In LangGraph, a deferred node that was about to run no longer waits for others after an update, and a node that was
-    about to run because its join is complete still is, even if the caller takes its place.
+    In LangGraph, a deferred node, or one whose join is complete, that was about to run still is, even if the caller
+    takes its place.
     """
     joined = {target for _, target in data.joins}
-    names = [node.name for node in data.nodes if node.name not in joined]
-    return [] if any(node.defer for node in data.nodes) else names
+    return [node.name for node in data.nodes if node.name not in joined and not node.defer]
 
 
 def _invoke(sides: Sequence[Side], given: Any, limit: int) -> list[Outcome]:

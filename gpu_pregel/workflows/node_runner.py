@@ -32,6 +32,8 @@ from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
 from gpu_pregel.workflows.state_reader import StateReader
 from gpu_pregel.workflows.task_messages import (
+    BY_EDGE,
+    BY_JOIN,
     DROP,
     GIVEN,
     IDLE,
@@ -46,6 +48,7 @@ from gpu_pregel.workflows.task_messages import (
     inputs_after,
     is_due,
     is_input,
+    is_ready,
     is_triggered,
     read_output,
     without_complete,
@@ -218,9 +221,13 @@ class NodeRunner:
         if sent:
             return node, messages[0][0]
         if node.defer and context.aggregated(BUSY)[0]:
-            self._send_again(context, vertex, [None])
-            return None
-        self._clear_joins(context, node.name)
+            if not is_ready(messages):
+                self._send_again(context, vertex, [None])
+                return None
+            for message in self._still_waiting(context, vertex, messages):
+                context.send(vertex, message)
+        else:
+            self._clear_joins(context, node.name)
         return node, node.schema.make(self._read(context, node.schema.keys))
 
     def _enter(self, context: Context) -> Calls:
@@ -265,10 +272,13 @@ class NodeRunner:
                 yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
                 return
         node = self._graph.nodes.get(vertex)
-        again: list[Any] = [None] if node is not None and node.defer and None in others else []
-        if has_joins:
-            ended = zip(context.value, self._graph.joins[vertex], strict=True)
-            again += [min(sources) for one, sources in ended if set(one) == sources]
+        again: list[Any] = self._complete_joins(context, vertex)
+        if node is not None and node.defer:
+            waits, has_trigger = context.aggregated(BUSY)[0], None in others
+            if again and (not waits or BY_JOIN in messages):
+                again.append(BY_JOIN)
+            if has_trigger or BY_EDGE in messages:
+                again.append(None if waits and has_trigger else BY_EDGE)
         self._send_again(context, vertex, again)
 
     def _send_again(self, context: Context, vertex: Any, messages: list[Any]) -> None:
@@ -287,6 +297,19 @@ class NodeRunner:
         """Note which sources of joins have ended; return whether the node runs now."""
         context.value, messages = arrived(self._graph, name, context.value, context.messages), context.messages
         return is_due(self._graph, name, context.value, messages)
+
+    def _complete_joins(self, context: Context, vertex: Any) -> list[str]:
+        """Return a source of each join of a node that is complete."""
+        ended = zip(context.value or (), self._graph.joins.get(vertex, ()), strict=False)
+        return [min(sources) for one, sources in ended if set(one) == sources]
+
+    def _still_waiting(self, context: Context, vertex: Any, messages: list[Any]) -> list[Any]:
+        """Return for what a deferred node goes on to wait although it runs, as it was about to before an update."""
+        again: list[Any] = [None] if None in messages else []
+        if BY_JOIN not in messages:
+            return again + self._complete_joins(context, vertex)
+        self._clear_joins(context, vertex)
+        return again
 
     def _clear_joins(self, context: Context, name: str) -> None:
         """Let complete joins wait for all their sources again."""

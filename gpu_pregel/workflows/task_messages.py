@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 INPUT, UPDATE, DROP = "input", "update", "drop"
 """The first item of messages that are tuples: input of the start, output of a node, the end of a task that waits."""
+BY_EDGE, BY_JOIN = ("ready", "edge"), ("ready", "join")
+"""Messages to a deferred node that was about to run when an update dropped the tasks that waited: by what it was."""
 IDLE = "__idle__"
 """The contribution of a task whose node has not run, because it waits for others."""
 UPDATED = "__updated__"
@@ -83,15 +85,21 @@ def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bo
     return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
 
 
+def is_ready(messages: list[Any]) -> bool:
+    """Whether a deferred node with these messages does not wait for others, as it was about to run before."""
+    return BY_JOIN in messages or (BY_EDGE in messages and None not in messages)
+
+
 def due_tasks(graph: GraphSpec, state: State, active: Iterable[Id]) -> list[str]:
     """Return the tasks that run a node in the next superstep, among those that are active, in order."""
     due = []
+    is_busy = BUSY in state.aggregates and decode(state.aggregates[BUSY])[0]
     for encoded in sorted(active):
         vertex, messages = decode(encoded), list(map(decode, state.inbox.get(encoded, ())))
+        if is_busy and vertex in graph.nodes and graph.nodes[vertex].defer and not is_ready(messages):
+            continue
         if vertex not in graph.joins or is_due(graph, vertex, decode(bytes(state.vertices[encoded].value)), messages):
             due.append(vertex)
-    if BUSY in state.aggregates and decode(state.aggregates[BUSY])[0]:
-        return [vertex for vertex in due if vertex not in graph.nodes or not graph.nodes[vertex].defer]
     return due
 
 

@@ -31,16 +31,16 @@ Build = Callable[[Any, Any], Any]
 """Adds nodes and edges to a builder, given the module that has ``Send``, ``Command`` and ``interrupt``."""
 
 
-def compiled(build: Build) -> tuple[Any, Any, Any]:
+def compiled(build: Build, **options: Any) -> tuple[Any, Any, Any]:
     """Return a graph in LangGraph, imported from there, and built here."""
     builder = langgraph.graph.StateGraph(Notes)
     build(builder, langgraph.types)
     own = workflows.StateGraph(Notes)
     build(own, workflows)
     return (
-        builder.compile(checkpointer=InMemorySaver()),
-        workflows.from_langgraph(builder).compile(store=gp.MemoryStore()),
-        own.compile(store=gp.MemoryStore()),
+        builder.compile(checkpointer=InMemorySaver(), **options),
+        workflows.from_langgraph(builder).compile(store=gp.MemoryStore(), **options),
+        own.compile(store=gp.MemoryStore(), **options),
     )
 
 
@@ -90,6 +90,32 @@ def behind_a_complete_join(graph: Any, library: Any) -> None:
 def test_when_deferred_nodes_run(build: Build) -> None:
     theirs, *ours = [app.invoke({"log": ["in"]}, CONFIG)["log"] for app in compiled(build)]
     assert ours == [theirs, theirs]
+
+
+def deferred_and_routed(graph: Any, library: Any) -> None:
+    for name, defer in (("a", False), ("late", True), ("b", False), ("c", False)):
+        graph.add_node(name, noted(name), defer=defer)
+    graph.add_edge(START, "a")
+    for target in ("late", "b"):
+        graph.add_edge("a", target)
+    graph.add_edge("b", "c")
+    graph.add_edge(["a", "b"], "late")
+
+
+@pytest.mark.parametrize("as_node", ["a", "b", "c"])
+@pytest.mark.parametrize("stop", ["b", "c", "late"])
+def test_deferred_nodes_after_an_update(stop: str, as_node: str) -> None:
+    found = []
+    for app in compiled(deferred_and_routed, interrupt_before=[stop]):
+        app.invoke({"log": ["in"]}, CONFIG)
+        app.update_state(CONFIG, {"log": ["update"]}, as_node=as_node)
+        states = [app.get_state(CONFIG).next]
+        app.update_state(CONFIG, {"log": ["again"]}, as_node="b")
+        states.append(app.get_state(CONFIG).next)
+        while app.get_state(CONFIG).next:
+            app.invoke(None, CONFIG)
+        found.append((states, app.get_state(CONFIG).values))
+    assert found[1:] == [found[0]] * 2
 
 
 # States and histories.
