@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -220,8 +221,10 @@ def _sorted(update: Any) -> Any:
     return sorted(update.items()) if isinstance(update, dict) else update
 
 
-def disagreements(seed: int, ways: Sequence[str] = _WAYS, *, defers: bool = False, **options: Any) -> list[str]:
-    """Run a random graph and random calls on all sides; return what differs.
+def disagreements(
+    seed: int, ways: Sequence[str] = _WAYS, *, defers: bool = False, calls: int = _MAX_CALLS, **options: Any
+) -> list[str]:
+    """Run a random graph and random calls on all sides, up to ``calls``; return what differs.
 
     With ``defers``, the graph has deferred nodes and sends inputs.
     """
@@ -231,7 +234,8 @@ def disagreements(seed: int, ways: Sequence[str] = _WAYS, *, defers: bool = Fals
         data = with_inner(data, chance, defers=defers)
     with _quiet():
         ours = [OwnSide(data, imported=way == "imported", **options) for way in ways]
-        for number, (name, expected, *others) in enumerate(_calls(chance, data, LangGraphSide(data), *ours)):
+        made = islice(_calls(chance, data, LangGraphSide(data), *ours), calls)
+        for number, (name, expected, *others) in enumerate(made):
             for way, outcome in zip(ways, others, strict=True):
                 if found := expected.differences(outcome):
                     return [f"seed {seed}, {way}, call {number}, {name}", *found]

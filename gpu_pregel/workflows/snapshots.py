@@ -72,8 +72,9 @@ class StateSnapshot:
     config : dict
         Names this state.
     metadata : dict or None
-        "source" ("input", "loop" or "update"), "step" (number of the state, from -1), "parents" (empty), "superstep",
-        "status" and "run". None if there is no such thread.
+        "source" ("input", "loop" or "update"), "step" (number of the state, from -1; unlike in LangGraph, a superstep
+        that only notes that sources of joins have ended counts), "parents" (empty), "superstep", "status" and "run".
+        None if there is no such thread.
     created_at : str or None
     parent_config : dict or None
         The state before.
