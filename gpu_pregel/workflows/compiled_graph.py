@@ -200,8 +200,8 @@ class CompiledGraph:
     ) -> Iterator[StateSnapshot]:
         """Yield the states of a thread, the latest first, through the runs that it was forked from.
 
-        They are as supersteps left them, with the state before each input. What LangGraph's history has besides is in
-        that of the states it belongs to: what came after a state from which the thread then went on otherwise.
+        They are as supersteps left them, with the state before each input. Unlike in LangGraph, where a thread has gone
+        on from a former state, those that came after it are left out: they are in the history of the run that it was.
 
         Parameters
         ----------

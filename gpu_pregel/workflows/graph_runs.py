@@ -346,6 +346,10 @@ class GraphRuns:
         """Return the values of the keys of a schema that have one."""
         return self._runner.state.read(aggregates, schema.keys)
 
+    def all_values(self, aggregates: Mapping[str, bytes]) -> dict[str, Any]:
+        """Return the values of all keys that have one."""
+        return self._runner.state.read(aggregates, self.graph.keys)
+
 
 def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:
     """Return the retry policy of a run, or of each of its tasks if they differ."""

@@ -66,6 +66,7 @@ class StateSnapshot:
     Attributes
     ----------
     values : dict
+        Of all keys, whatever the output has.
     next : tuple of str
         The nodes of the next superstep, each as often as it has tasks; in the present state, of those that have not
         finished. ``("__start__",)`` in the state before an input.
@@ -264,7 +265,7 @@ class _Reader:
         source = "input" if is_waiting else "update" if moment.is_update else "loop"
         aggregates = runs.with_finished(found.state, ledger) if is_present else found.state.aggregates
         return StateSnapshot(
-            values=runs.values(aggregates, runs.graph.output),
+            values=runs.all_values(aggregates),
             next=tuple(task.name for task in tasks if not is_present or task.result is None),
             config=self._config(run, superstep),
             metadata=self._metadata(run, moment, source),
@@ -286,7 +287,7 @@ class _Reader:
         if before is not None:
             aggregates = self._read(*before).found.state.aggregates
         return StateSnapshot(
-            values=self._runs.values(aggregates, self._runs.graph.output),
+            values=self._runs.all_values(aggregates),
             next=(START,),
             config=self._config(run, superstep, is_input=True),
             metadata={

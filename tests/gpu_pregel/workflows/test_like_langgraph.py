@@ -203,6 +203,23 @@ def test_a_thread_that_begins_with_an_update(as_node: str) -> None:
     assert [histories(app) for app in ours] == [histories(theirs)] * 2
 
 
+class Output(TypedDict, total=False):
+    x: int
+
+
+def test_states_have_keys_that_the_output_has_not() -> None:
+    builder = langgraph.graph.StateGraph(Notes, output_schema=Output)
+    a_chain(builder, langgraph.types)
+    found = []
+    for app in (
+        builder.compile(checkpointer=InMemorySaver()),
+        workflows.from_langgraph(builder).compile(store=gp.MemoryStore()),
+    ):
+        found.append((app.invoke({"x": 1}, CONFIG), app.get_state(CONFIG).values, histories(app)))
+    assert found[0][:2] == ({"x": 1}, {"x": 1, "log": ["a 0", "b 1"]})
+    assert found[1] == found[0]
+
+
 # A question, beside which others have finished.
 
 
