@@ -272,7 +272,8 @@ def with_inner(data: GraphData, chance: random.Random, *, depth: int = 1, defers
     plain = [replace(one, keys=tuple(key for key in one.keys if key != "last")) for one in inner.nodes]
     if counting:
         plain = [replace(one, form=counting, fails="", inner=None) if one.name in first else one for one in plain]
-    if any(chosen in one.sends for one in (*data.nodes, *data.routers)):
+    sent = {name for node in data.nodes for name in node.sends} | {name for one in data.routers for name in one.sends}
+    if chosen in sent:
         # Several runs of it, side by side, would count the same failures.
         plain = [replace(one, fails="" if one.fails == "first" else one.fails, inner=None) for one in plain]
     inner = replace(inner, nodes=tuple(plain), before=(), after=())
