@@ -287,6 +287,8 @@ def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others
             return
         outcome = found[0]
         yield name, *found
+        if name.startswith("answer") and outcome.ending == "failed":
+            return  # LangGraph may have cancelled a task before it had stored the answer, which is then lost
 
 
 def _updatable(data: GraphData) -> list[str]:
