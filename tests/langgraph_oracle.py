@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -26,14 +27,16 @@ _WAYS = ("native", "imported")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call has left: how it ended, what it streamed, and the state of the thread."""
+    """What a call has left: how it ended, what it streamed, the present and the committed state, and the history."""
 
     ending: str
     values: tuple[Any, ...]
     updates: tuple[str, ...]
     state: Any
+    committed: Any
     following: tuple[str, ...] | None
     questions: tuple[str, ...]
+    history: tuple[Any, ...] = ()
 
     def without_streams(self) -> Outcome:
         """Return the outcome without what was streamed."""
@@ -41,11 +44,15 @@ class Outcome:
 
     def differences(self, other: Outcome) -> list[str]:
         """Return the differences from another outcome, as lines."""
-        return [
-            f"{name}: LangGraph {mine!r}, here {theirs!r}"
-            for name, mine, theirs in ((name, getattr(self, name), getattr(other, name)) for name in vars(self))
-            if mine != theirs
-        ]
+        found = []
+        for name, mine in vars(self).items():
+            theirs = getattr(other, name)
+            if isinstance(mine, tuple) and isinstance(theirs, tuple):
+                same = next((k for k, (one, two) in enumerate(zip(mine, theirs, strict=False)) if one != two), 0)
+                mine, theirs = mine[same:], theirs[same:]
+            if mine != theirs:
+                found.append(f"{name}: LangGraph {mine!r}, here {theirs!r}")
+        return found
 
 
 class Side:
@@ -59,6 +66,7 @@ class Side:
 
     failures: tuple[type[Exception], ...]
     limits: type[Exception]
+    options: dict[str, Any] = {}  # noqa: RUF012 - never modified
 
     def __init__(self, data: GraphData, world: World) -> None:
         self.data, self.world = data, world
@@ -80,13 +88,15 @@ class Side:
         ending = "ended"
         try:
             for mode, item in self.app.stream(
-                given, {**CONFIG, "recursion_limit": limit}, stream_mode=["values", "updates"]
+                given, {**CONFIG, "recursion_limit": limit}, stream_mode=["values", "updates"], **self.options
             ):
                 if mode == "values":
                     shown = {key: value for key, value in item.items() if key != "__interrupt__"}
                     if not values or values[-1] != shown:
                         values.append(shown)
-                elif "__interrupt__" not in item:
+                elif "__interrupt__" in item:
+                    updates.append(_payloads(item["__interrupt__"]))
+                else:
                     updates += [repr((name, _sorted(one))) for name, one in item.items() if name != "__metadata__"]
         except self.failures:
             ending = "failed"
@@ -99,19 +109,19 @@ class Side:
         state = self.app.get_state(CONFIG)
         committed = self.app.get_state(state.config).values
         questions = tuple(sorted(repr(one.value) for one in state.interrupts))
-        following = self.following(state)
         if ending == "failed":  # LangGraph may have cancelled others, whose questions are then not known
-            return Outcome(ending, (), (), committed, None, ())
+            return Outcome(ending, (), (), None, committed, None, ())
         if ending == "ended" and questions:
-            ending, updates = "interrupted", []  # LangGraph streams those of tasks that are not committed, too
-            if values and values[-1] != committed:
-                del values[-1]
-        return Outcome(ending, tuple(values), tuple(sorted(updates)), committed, following, questions)
+            ending = "interrupted"
+        history = tuple(map(self._shown, self.app.get_state_history(CONFIG)))
+        shown = tuple(values), tuple(sorted(updates)), state.values, committed, state.next
+        return Outcome(ending, *shown, questions, history)
 
-    @staticmethod
-    def following(state: Any) -> tuple[str, ...]:
-        """Return the nodes of the tasks of the next superstep."""
-        return tuple(sorted(state.next))
+    def _shown(self, state: Any) -> tuple[Any, ...]:
+        """Return what a snapshot in a history shows; supersteps that only note ends for joins have a number here."""
+        step = None if self.data.joins else state.metadata["step"]
+        tasks = tuple((task.name, _sorted(task.result), _payloads(task.interrupts)) for task in state.tasks)
+        return state.metadata["source"], step, state.values, state.next, tasks
 
     def answer(self, chosen: list[str], whole: bool) -> Any:
         """Return a command that answers the questions whose payloads are chosen."""
@@ -133,6 +143,7 @@ class LangGraphSide(Side):
 
     failures = (FailureError,)
     limits = GraphRecursionError
+    options = {"durability": "sync"}  # noqa: RUF012 - otherwise, a later superstep may change what is being stored
 
     def __init__(self, data: GraphData) -> None:
         self._saver = InMemorySaver()
@@ -159,6 +170,13 @@ class LangGraphSide(Side):
         """
         is_stored = self._answered_at == self._checkpoint()
         return is_stored and (outcome.ending == "failed" or len(outcome.questions) > 1)
+
+    def finished(self) -> set[str]:
+        """Return the nodes of the tasks that have finished in a superstep that is held.
+
+        LangGraph shows the values of an update in place of such a node as a second result of the task.
+        """
+        return {task.name for task in self.app.get_state(CONFIG).tasks if task.result is not None}
 
     def _checkpoint(self) -> str:
         return str(self.app.get_state(CONFIG).config["configurable"].get("checkpoint_id"))
@@ -188,11 +206,6 @@ class OwnSide(Side):
             **self._options,
         )
 
-    @staticmethod
-    def following(state: Any) -> tuple[str, ...]:
-        """Return the nodes of the tasks of the next superstep."""
-        return tuple(sorted(task.name for task in state.tasks))
-
     def answer(self, chosen: list[str], whole: bool) -> Any:
         """Return a command that answers the questions whose payloads are chosen."""
         self.world.library = workflows if not self._imported else self.world.library
@@ -200,19 +213,29 @@ class OwnSide(Side):
         return workflows.Command(resume=given.resume)
 
 
+def _payloads(questions: Any) -> str:
+    return repr(sorted((one.value for one in questions), key=repr))  # graphs that are nodes ask at any time
+
+
 def _sorted(update: Any) -> Any:
     return sorted(update.items()) if isinstance(update, dict) else update
 
 
-def disagreements(seed: int, ways: Sequence[str] = _WAYS, **options: Any) -> list[str]:
-    """Run a random graph and random calls on all sides; return what differs."""
+def disagreements(
+    seed: int, ways: Sequence[str] = _WAYS, *, defers: bool = False, calls: int = _MAX_CALLS, **options: Any
+) -> list[str]:
+    """Run a random graph and random calls on all sides, up to ``calls``; return what differs.
+
+    With ``defers``, the graph has deferred nodes and sends inputs.
+    """
     chance = random.Random(seed)
-    data = graph_of(chance)
+    data = graph_of(chance, defers=defers)
     if seed % 4 == 3:
-        data = with_inner(data, chance)
+        data = with_inner(data, chance, defers=defers)
     with _quiet():
         ours = [OwnSide(data, imported=way == "imported", **options) for way in ways]
-        for number, (name, expected, *others) in enumerate(_calls(chance, data, LangGraphSide(data), *ours)):
+        made = islice(_calls(chance, data, LangGraphSide(data), *ours), calls)
+        for number, (name, expected, *others) in enumerate(made):
             for way, outcome in zip(ways, others, strict=True):
                 if found := expected.differences(outcome):
                     return [f"seed {seed}, {way}, call {number}, {name}", *found]
@@ -240,8 +263,11 @@ def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others
     for _ in range(_MAX_CALLS):
         is_limited = data.may_be_limited and chance.random() < 0.15
         going = None if outcome is None or first.would_answer(outcome) else outcome
-        if outcome is not None and updatable and chance.random() < 0.12:
-            node, update = chance.choice(updatable), {"log": ["update"], "mixed": chance.randrange(90)}
+        # After a failure, siblings may have been cancelled there, and not here.
+        can_update = outcome is not None and outcome.ending != "failed"
+        places = [name for name in updatable if can_update and name not in first.finished()]
+        if places and chance.random() < 0.12:
+            node, update = chance.choice(places), {"log": ["update"], "mixed": chance.randrange(90)}
             name, found = f"update_state({update}, {node!r})", [side.update(update, node) for side in sides]
         elif going is not None and going.ending == "failed":
             for side in sides:
@@ -261,17 +287,18 @@ def _calls(chance: random.Random, data: GraphData, first: LangGraphSide, *others
             return
         outcome = found[0]
         yield name, *found
+        if name.startswith("answer") and outcome.ending == "failed":
+            return  # LangGraph may have cancelled a task before it had stored the answer, which is then lost
 
 
 def _updatable(data: GraphData) -> list[str]:
     """Return the nodes as which the state may be updated.
 
-    In LangGraph, a deferred node that was about to run no longer waits for others after an update, and a node that was
-    about to run because its join is complete still is, even if the caller takes its place.
+    In LangGraph, a deferred node, or one whose join is complete, that was about to run still is, even if the caller
+    takes its place.
     """
     joined = {target for _, target in data.joins}
-    names = [node.name for node in data.nodes if node.name not in joined]
-    return [] if any(node.defer for node in data.nodes) else names
+    return [node.name for node in data.nodes if node.name not in joined and not node.defer]
 
 
 def _invoke(sides: Sequence[Side], given: Any, limit: int) -> list[Outcome]:
@@ -292,11 +319,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=300, help="number of graphs (default 300)")
     parser.add_argument("--workers", type=int, default=0, help="worker processes (default 0)")
     parser.add_argument("--threads", type=int, help="threads, if there are no workers")
+    parser.add_argument("--defers", action="store_true", help="only graphs with deferred nodes that send inputs")
     parser.add_argument("--way", choices=_WAYS, help="only graphs built in this way (default both)")
     options = parser.parse_args(arguments)
     different, ways = 0, _WAYS if options.way is None else (options.way,)
     for seed in range(options.first, options.first + options.count):
-        found = disagreements(seed, ways, workers=options.workers, threads=options.threads)
+        found = disagreements(seed, ways, defers=options.defers, workers=options.workers, threads=options.threads)
         if found:
             different += 1
             print("\n  ".join(found), flush=True)

@@ -57,6 +57,8 @@ class NodeData:
     questions : int
     goto, sends : tuple of str
         Nodes to which its commands lead, or send.
+    graphs : tuple of str
+        Those of ``sends`` that are graphs.
     fails : {"", "first", "until mended"}
     defer : bool
     inner : GraphData or None
@@ -72,11 +74,12 @@ class NodeData:
     fails: str = ""
     defer: bool = False
     inner: GraphData | None = None
+    graphs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class RouterData:
-    """What a router does: ``routed`` means that its results are keys of routes."""
+    """What a router does: ``routed`` means that its results are keys of routes; ``graphs`` as for nodes."""
 
     source: str
     name: str
@@ -84,6 +87,7 @@ class RouterData:
     sends: tuple[str, ...]
     routed: bool
     several: bool
+    graphs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -195,15 +199,17 @@ def _goto(node: NodeData, world: World, state: Any, seen: int) -> list[Any]:
     if state.get("steps", 0) >= BUDGET or depth >= DEPTH:
         return []
     chosen: list[Any] = [name for place, name in enumerate(node.goto) if (seen >> place) % 2 and not depth]
-    return chosen + _sends(world, node.sends, depth, seen)
+    return chosen + _sends(world, node, depth, seen)
 
 
-def _sends(world: World, names: tuple[str, ...], depth: int, seen: int) -> list[Any]:
-    return [
-        world.library.Send(name, {"depth": depth + 1, "n": (seen + 5 * place) % 50})
-        for place, name in enumerate(names)
-        if (seen + place) % 3
-    ]
+def _sends(world: World, sender: NodeData | RouterData, depth: int, seen: int) -> list[Any]:
+    found = []
+    for place, name in enumerate(sender.sends):
+        number = (seen + 5 * place) % 50
+        given = {"steps": BUDGET - 4, "mixed": number} if name in sender.graphs else {"depth": depth + 1, "n": number}
+        if (seen + place) % 3:
+            found.append(world.library.Send(name, given))
+    return found
 
 
 def run_router(router: RouterData, world: World, state: Any) -> Any:
@@ -214,22 +220,27 @@ def run_router(router: RouterData, world: World, state: Any) -> Any:
     names = [name for place, name in enumerate(router.targets) if router.several and (seen >> place) % 2]
     names = names or [router.targets[seen % len(router.targets)]]
     chosen: list[Any] = [f"to {name}" if router.routed else name for name in names]
-    chosen += _sends(world, router.sends, 0, seen)
+    chosen += _sends(world, router, 0, seen)
     return chosen if router.several or router.sends else chosen[0]
 
 
 # Graphs.
 
 
-def graph_of(chance: random.Random, prefix: str = "n") -> GraphData:
-    """Return a random graph: edges and joins lead forward, routers, commands and inputs sent anywhere."""
+def graph_of(chance: random.Random, prefix: str = "n", *, defers: bool = False) -> GraphData:
+    """Return a random graph: edges and joins lead forward, routers, commands and inputs sent anywhere.
+
+    With ``defers``, some nodes are deferred and inputs are sent; otherwise that is left to chance.
+    """
     names = [f"{prefix}{number}" for number in range(chance.randint(2, 7))]
     chance.shuffle(names)  # the order by name differs from that of the edges
-    uses_sends = chance.random() < 0.5
+    uses_sends = chance.random() < 0.5 or defers
     sendable = [name for name in names if chance.random() < 0.5] if uses_sends else []
+    if defers and not sendable:
+        sendable = [chance.choice(names)]
     owner = chance.choice(names)  # the only one that writes a key without reducer
     nodes = [_node(chance, name, names, sendable, owner) for name in names]
-    if not uses_sends and chance.random() < 0.35:
+    if defers or chance.random() < 0.35:
         deferred = set(chance.sample(names[1:], k=min(len(names) - 1, chance.randint(1, 2))))
         nodes = [_deferred(node, node.name in deferred) for node in nodes]
     edges = {(workflows.START, names[0])}
@@ -250,24 +261,31 @@ def graph_of(chance: random.Random, prefix: str = "n") -> GraphData:
     return GraphData(tuple(nodes), tuple(sorted(edges)), tuple(joins), routers, before, after)
 
 
-def with_inner(data: GraphData, chance: random.Random) -> GraphData:
+def with_inner(data: GraphData, chance: random.Random, *, depth: int = 1, defers: bool = False) -> GraphData:
     """Return a graph one of whose nodes is a graph; nodes write keys with reducers only, as graphs write all keys."""
+    chosen = chance.choice([node.name for node in data.nodes])
+    inner = graph_of(chance, f"m{depth}", defers=defers)
+    if depth < 2 and chance.random() < 0.3:
+        inner = with_inner(inner, chance, depth=depth + 1)
+    counting = "dict" if chance.random() < 0.5 else ""
+    first = {target for source, target in inner.edges if source == workflows.START}
+    plain = [replace(one, keys=tuple(key for key in one.keys if key != "last")) for one in inner.nodes]
+    if counting:
+        plain = [replace(one, form=counting, fails="", inner=None) if one.name in first else one for one in plain]
     sent = {name for node in data.nodes for name in node.sends} | {name for one in data.routers for name in one.sends}
-    names = [node.name for node in data.nodes if node.name not in sent]
-    if not names:
-        return data
-    chosen = chance.choice(names)
+    if chosen in sent:
+        # Several runs of it, side by side, would count the same failures.
+        plain = [replace(one, fails="" if one.fails == "first" else one.fails, inner=None) for one in plain]
+    inner = replace(inner, nodes=tuple(plain), before=(), after=())
     nodes = []
     for node in data.nodes:
         found = replace(node, keys=tuple(key for key in node.keys if key != "last"))
         if node.name == chosen:
-            inner = graph_of(chance, "m")
-            plain = tuple(replace(one, keys=tuple(key for key in one.keys if key != "last")) for one in inner.nodes)
-            inner = replace(inner, nodes=plain, before=(), after=())
             found = replace(found, form="none", questions=0, fails="", goto=(), sends=(), inner=inner)
-        nodes.append(found)
-    # The node leads forward only, as it need not count steps.
-    routers = tuple(one for one in data.routers if one.source != chosen)
+        nodes.append(replace(found, graphs=(chosen,) if chosen in found.sends else ()))
+    routers = tuple(replace(one, graphs=(chosen,) if chosen in one.sends else ()) for one in data.routers)
+    if not counting:  # then the node leads forward only
+        routers = tuple(one for one in routers if one.source != chosen)
     return replace(data, nodes=tuple(nodes), routers=routers)
 
 

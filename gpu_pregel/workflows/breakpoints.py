@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.workflows.graph_spec import BUSY
-
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.agent_run import AgentRun
-    from gpu_pregel.workflows.graph_spec import GraphSpec
 
 
 class Runs(Protocol):
     """What breakpoints need to know of the runs of a graph."""
 
-    graph: GraphSpec
     interrupt_after: frozenset[str]
 
     @property
@@ -49,14 +44,7 @@ class Breakpoints:
 
     def _next(self, agents: AgentRun) -> set[str]:
         """Return the nodes that the next superstep runs; none if it only notes what others wait for."""
-        if not self._runs.has_breakpoints:
-            return set()
-        nodes = set(self._runs.waiting(agents))
-        graph, busy = self._runs.graph, agents._policy.state.aggregates.get(BUSY)
-        waits = (
-            busy is not None and decode(busy) and all(name in graph.nodes and graph.nodes[name].defer for name in nodes)
-        )
-        return set() if waits else nodes
+        return set(self._runs.waiting(agents)) if self._runs.has_breakpoints else set()
 
     def is_reached(self, agents: AgentRun) -> bool:
         """Whether to stop after the superstep that has ended."""

@@ -67,7 +67,8 @@ def open_run(
     if row is not None and message is not None:
         runs.check_input(thread)
     if checkpoint is not None:
-        row = thread.fork_from(str(checkpoint), None if message is None else runs.graph)
+        drop, empty = (None, None) if message is None else (runs.graph, runs.empty_state())
+        row = thread.fork_from(str(checkpoint), drop, empty)
     while True:
         try:
             if row is None:

@@ -66,7 +66,7 @@ class CompiledGraph:
         -------
         dict
             The values of the keys of the output. Open questions are under ``"__interrupt__"``, as a list of
-            :class:`Interrupt`.
+            :class:`Interrupt`, and the values are then those of the present state.
 
         Raises
         ------
@@ -181,12 +181,15 @@ class CompiledGraph:
     # The states of threads.
 
     def get_state(self, config: Config) -> StateSnapshot:
-        """Return the last state of a thread, or the one that ``checkpoint_id`` names.
+        """Return the present state of a thread, or the one that ``checkpoint_id`` names.
+
+        The present state has what tasks of the next superstep have done, although others ask or have failed. That of a
+        thread that does not exist is empty, and its ``metadata`` None.
 
         Raises
         ------
         ArgumentError
-            There is no store, or no such thread or state.
+            There is no store, or no such state of the thread.
         """
         from gpu_pregel.workflows.snapshots import get_state
 
@@ -196,6 +199,9 @@ class CompiledGraph:
         self, config: Config, *, limit: int | None = None, before: Config | None = None
     ) -> Iterator[StateSnapshot]:
         """Yield the states of a thread, the latest first, through the runs that it was forked from.
+
+        They are as supersteps left them, with the state before each input. Unlike in LangGraph, where a thread has gone
+        on from a former state, those that came after it are left out: they are in the history of the run that it was.
 
         Parameters
         ----------
@@ -214,7 +220,7 @@ class CompiledGraph:
         """Update the state of a thread as if a node had returned the values.
 
         The next tasks are those that the edges of that node lead to; those that were waiting are dropped, except for
-        deferred nodes and complete joins.
+        deferred nodes and complete joins of other nodes than ``as_node``, which LangGraph runs all the same.
 
         Parameters
         ----------

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, NodesFailedError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.combiners import ContributionsError
+from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.observers.timeline import Timeline
 from gpu_pregel.host.agents.options import STORED, RunOptions
 from gpu_pregel.host.agents.records import Id
@@ -24,6 +27,7 @@ from gpu_pregel.host.superstep.master import ENDED
 from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
+from gpu_pregel.workflows.deferral import NOT_BUSY, TriggerFold
 from gpu_pregel.workflows.function_threads import THREADS
 from gpu_pregel.workflows.graph_spec import BUSY, LIMIT, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
@@ -33,7 +37,7 @@ from gpu_pregel.workflows.node_runner import NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
 from gpu_pregel.workflows.stored_threads import claims_explained
-from gpu_pregel.workflows.task_messages import due_tasks
+from gpu_pregel.workflows.task_messages import due_tasks, inputs_after
 from gpu_pregel.workflows.tasks import node_of
 
 if TYPE_CHECKING:
@@ -123,6 +127,7 @@ class GraphRuns:
         )
         describe_options(self.base)  # once for all runs
         halted = encode_vertex(Vertex(START, halted=True))[1]
+        self._begun = encode_vertex(Vertex(START, inputs_after(None, 1), halted=True))[1]
         self._vertices = dict.fromkeys(graph.ids.values(), halted)
         self._aggregates = {name: encode(one.initial) for name, one in self.base.aggregators_by_name.items()}
         self._nested: dict[int, GraphRuns] = {}
@@ -143,7 +148,7 @@ class GraphRuns:
             name: Aggregator(fold, initial=fold.key.initial, persistent=True) for name, fold in self.graph.folds.items()
         }
         if self.graph.has_deferred:
-            aggregators[BUSY] = InternalAggregator("sum", initial=0)
+            aggregators[BUSY] = InternalAggregator(TriggerFold(self.graph), initial=NOT_BUSY, persistent=True)
         if is_nested:
             aggregators[PARENT] = Aggregator(FirstUpdate(), initial=(), persistent=True)
         return aggregators
@@ -212,8 +217,29 @@ class GraphRuns:
     def begin_empty(self, run_id: str) -> AgentRun:
         """Begin a run without an input."""
         options = self.run_options(None, 0)
-        state = State(self._vertices.copy(), {}, dict(self._aggregates), "compute", {}, describe_options(options))
-        return AgentRun(options, begin_state(state, options, run_id=run_id, forced=False))
+        return AgentRun(options, begin_state(self.empty_state(), options, run_id=run_id, forced=False))
+
+    def empty_state(self) -> State:
+        """Return the state before the first input."""
+        aggregates, options = dict(self._aggregates), describe_options(self.base)
+        return State(self._vertices.copy(), {}, aggregates, "compute", {}, options)
+
+    def with_finished(self, state: State, ledger: Ledger | None) -> Mapping[str, bytes]:
+        """Return the aggregates with the updates of the tasks of a held superstep that have finished.
+
+        Updates that cannot be folded are left out.
+        """
+        if ledger is None or not ledger.records or not self.is_shared:
+            return state.aggregates
+        made: dict[str, list[tuple[Id, bytes]]] = {}
+        for vertex, record in sorted(ledger.records.items()):
+            for name, data in record.aggregates:
+                made.setdefault(name, []).append((vertex, data))
+        aggregates = dict(state.aggregates)
+        for name in made.keys() & self.graph.folds.keys():
+            with suppress(ContributionsError):
+                aggregates[name] = self.graph.folds[name].fold(aggregates[name], made[name])
+        return aggregates
 
     def _initial_state(self, message: Any, options: RunOptions) -> State:
         graph, update = self.graph, message[1]
@@ -221,12 +247,19 @@ class GraphRuns:
         if self.has_start(message):
             vertices[graph.ids[START]] = encode_vertex(Vertex(START, message))[1]
         else:
+            changed = {}
             for name, value in update.items():
                 fold = graph.folds[name]
                 aggregates[name] = packed_update(fold.take_input(fold.key.initial, value)[0], name)
+                is_plain = not fold.key.initial or aggregates[name] == packed_update(value) != self._aggregates[name]
+                if options.store is not None and not is_plain:
+                    changed[name] = value
+            start = encode_vertex(Vertex(START, (1, changed), halted=True))[1] if changed else self._begun
+            vertices[graph.ids[START]] = start
             inbox = {target: [trigger] for target, trigger in graph.followers.get(START, ())}
             if graph.has_deferred:
-                aggregates[BUSY] = encode(graph.busy_followers[START])
+                leads = encode((START, START in graph.busy_sources))
+                aggregates[BUSY] = TriggerFold(graph).fold(aggregates[BUSY], [(graph.ids[START], leads)])
         return State(vertices, inbox, aggregates, "compute", {}, describe_options(options))
 
     def has_start(self, message: Any) -> bool:
@@ -297,9 +330,10 @@ class GraphRuns:
             raise SuperstepLimitError(self.limit(config), agents.result(), names)
         if agents._master.is_stopping:
             raise KeyboardInterrupt
-        output = self.values(agents._policy.state.aggregates, self.graph.output)
+        policy = agents._policy
+        output = self.values(self.with_finished(policy.state, policy.ledger), self.graph.output)
         if status == "interrupted":
-            questions = [one.interrupt for one in open_questions(agents._policy.ledger)]
+            questions = [one.interrupt for one in open_questions(policy.ledger)]
             if self.options.store is None:
                 raise ArgumentError(
                     f"node {questions[0].node!r} asks a question, but the graph was compiled without a store, which "
@@ -311,6 +345,10 @@ class GraphRuns:
     def values(self, aggregates: Mapping[str, bytes], schema: Schema) -> dict[str, Any]:
         """Return the values of the keys of a schema that have one."""
         return self._runner.state.read(aggregates, schema.keys)
+
+    def all_values(self, aggregates: Mapping[str, bytes]) -> dict[str, Any]:
+        """Return the values of all keys that have one."""
+        return self._runner.state.read(aggregates, self.graph.keys)
 
 
 def _retry(graph: GraphSpec, default: RetryPolicy) -> Any:

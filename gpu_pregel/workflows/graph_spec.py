@@ -22,8 +22,8 @@ TRIGGER = encode(None)
 """The message of an edge."""
 PARENT = "__parent__"
 """The aggregate that has a command to the graph of which this one is a node."""
-BUSY = "__busy__"
-"""The aggregate that counts the tasks of the next superstep that deferred nodes wait for."""
+BUSY = "__triggers__"
+"""The aggregate that tells what deferred nodes wait for; see :class:`TriggerFold`."""
 LIMIT = "__limit__"
 """The item of a configuration that has the superstep at which a call ends, for functions that need it."""
 
@@ -144,11 +144,11 @@ class GraphSpec:
         return {source: tuple(messages) for source, messages in found.items()}
 
     @cached_property
-    def busy_followers(self) -> dict[str, int]:
-        """The number of tasks along the edges of each node that are not deferred."""
-        deferred = {self.ids[name] for name, one in self.nodes.items() if one.defer}
-        counts = {name: sum(target not in deferred for target, _ in to) for name, to in self.followers.items()}
-        return {name: counts.get(name, 0) for name in self.ids}
+    def busy_sources(self) -> frozenset[str]:
+        """The nodes from which an edge leads to one that is not deferred."""
+        return frozenset(
+            source for source, targets in self.edges.items() if any(not self.nodes[one].defer for one in targets)
+        )
 
     @cached_property
     def folds(self) -> dict[str, KeyFold]:

@@ -32,18 +32,23 @@ from gpu_pregel.workflows.node_context import CURRENT, NodeContext
 from gpu_pregel.workflows.schemas import Schema, Writes
 from gpu_pregel.workflows.state_reader import StateReader
 from gpu_pregel.workflows.task_messages import (
+    BY_EDGE,
+    BY_JOIN,
     DROP,
     GIVEN,
     IDLE,
-    INPUT,
     UPDATE,
+    UPDATED,
     ParentCommand,
     Target,
     added_messages,
     arrived,
     checked_targets,
     destinations,
+    inputs_after,
     is_due,
+    is_input,
+    is_ready,
     is_triggered,
     read_output,
     without_complete,
@@ -211,22 +216,27 @@ class NodeRunner:
             )
         sent = is_sent(vertex)
         if not sent and node.name in self._graph.joins and not self._is_due(context, node.name):
-            context.contribute(IDLE, None)
-            return None
-        if node.defer and context.aggregated(BUSY):
-            self._send_again(context, vertex, messages if sent else [None])
+            self._note_idle(context)
             return None
         if sent:
             return node, messages[0][0]
-        self._clear_joins(context, node.name)
+        if node.defer and context.aggregated(BUSY)[0]:
+            if not is_ready(messages):
+                self._send_again(context, vertex, [None])
+                return None
+            for message in self._still_waiting(context, vertex, messages):
+                context.send(vertex, message)
+        else:
+            self._clear_joins(context, node.name)
         return node, node.schema.make(self._read(context, node.schema.keys))
 
     def _enter(self, context: Context) -> Calls:
         """Apply the caller's input, and compute the node of the start, if it has one."""
-        given = [*([context.value] if context.value is not None else []), *context.messages]
-        context.value = None
-        for kind, update, goto in given:
-            assert kind == INPUT
+        given, count = list(context.messages), len(context.messages)
+        if is_input(context.value):
+            given.insert(0, context.value)
+        context.value = inputs_after(context.value, count)
+        for _, update, goto in given:
             targets = [one if isinstance(one, str) else Send(*one) for one in goto]
             writes: Writes = list(update.items())
             if targets:
@@ -252,31 +262,54 @@ class NodeRunner:
         has_joins = vertex in self._graph.joins
         if has_joins:
             context.value = arrived(self._graph, vertex, context.value, others)
+        elif vertex == START:
+            context.value = inputs_after(context.value, 0)
         for message in messages:
             if type(message) is tuple and message[0] == UPDATE:
+                context.contribute(UPDATED, None)
                 if has_joins:
                     self._clear_joins(context, vertex)
                 yield from self._follow(context, node_of(vertex), list(message[1].items()), [])
                 return
         node = self._graph.nodes.get(vertex)
-        again: list[Any] = [None] if node is not None and node.defer and None in others else []
-        if has_joins:
-            ended = zip(context.value, self._graph.joins[vertex], strict=True)
-            again += [min(sources) for one, sources in ended if set(one) == sources]
+        again: list[Any] = self._complete_joins(context, vertex)
+        if node is not None and node.defer:
+            waits, has_trigger = context.aggregated(BUSY)[0], None in others
+            if again and (not waits or BY_JOIN in messages):
+                again.append(BY_JOIN)
+            if has_trigger or BY_EDGE in messages:
+                again.append(None if waits and has_trigger else BY_EDGE)
         self._send_again(context, vertex, again)
 
     def _send_again(self, context: Context, vertex: Any, messages: list[Any]) -> None:
         """Let a task wait for the next superstep."""
         for message in messages:
             context.send(vertex, message)
-        if messages and self._graph.has_deferred and not self._graph.nodes[node_of(vertex)].defer:
-            context.aggregate(BUSY, len(messages))
+        self._note_idle(context)
+
+    def _note_idle(self, context: Context) -> None:
+        """Note that the task has not run its node."""
         context.contribute(IDLE, None)
+        if self._graph.has_deferred:
+            context.contribute(BUSY, (None, False))
 
     def _is_due(self, context: Context, name: str) -> bool:
         """Note which sources of joins have ended; return whether the node runs now."""
         context.value, messages = arrived(self._graph, name, context.value, context.messages), context.messages
         return is_due(self._graph, name, context.value, messages)
+
+    def _complete_joins(self, context: Context, vertex: Any) -> list[str]:
+        """Return a source of each join of a node that is complete."""
+        ended = zip(context.value or (), self._graph.joins.get(vertex, ()), strict=False)
+        return [min(sources) for one, sources in ended if set(one) == sources]
+
+    def _still_waiting(self, context: Context, vertex: Any, messages: list[Any]) -> list[Any]:
+        """Return for what a deferred node goes on to wait although it runs, as it was about to before an update."""
+        again: list[Any] = [None] if None in messages else []
+        if BY_JOIN not in messages:
+            return again + self._complete_joins(context, vertex)
+        self._clear_joins(context, vertex)
+        return again
 
     def _clear_joins(self, context: Context, name: str) -> None:
         """Let complete joins wait for all their sources again."""
@@ -309,8 +342,9 @@ class NodeRunner:
             self._start(context, name, targets)
         if follow:
             send_all_encoded(context, graph.followers.get(name, ()))
-            if graph.has_deferred:
-                context.aggregate(BUSY, graph.busy_followers[name])
+        if graph.has_deferred:
+            leads = any(isinstance(one, str) and one != END and not graph.nodes[one].defer for one in targets)
+            context.contribute(BUSY, (name if follow else None, leads or (follow and name in graph.busy_sources)))
 
     def _route(self, context: Context, name: str, writes: Writes) -> Generator[Call, Any, list[Target]]:
         """Return where the conditional edges of a node lead."""
@@ -356,8 +390,6 @@ class NodeRunner:
                     encode(target.arg, name=f"what node {name!r} sends to {node!r}")
                     raise
                 sent += 1
-            if graph.has_deferred and not graph.nodes[node].defer:
-                context.aggregate(BUSY, 1)
 
     def _leave(self, context: Context, command: Command) -> None:
         """Record a command to the graph of which this one is a node."""

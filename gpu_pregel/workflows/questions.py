@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.ledger import Ledger
+from gpu_pregel.host.agents.records import Id
 from gpu_pregel.workflows.commands import Interrupt
 from gpu_pregel.workflows.tasks import node_of
 
@@ -49,18 +50,23 @@ def pack_nested(questions: Iterable[OpenQuestion]) -> Any:
 
 def open_questions(ledger: Ledger | None) -> list[OpenQuestion]:
     """Return the open questions of a held superstep, in the order of tasks."""
-    found: list[OpenQuestion] = []
-    for encoded, payload in ({} if ledger is None else ledger.interrupts()).items():
-        assert ledger is not None
-        vertex, asked = decode(encoded), decode(payload)
-        if is_nested(asked):
-            for nested, node, value in asked[1]:
-                name = f"{ledger.step}:{vertex}|{nested}"
-                found.append(OpenQuestion(vertex, nested, Interrupt(value, name, f"{node_of(vertex)}|{node}")))
-        else:
-            name = f"{ledger.step}:{vertex}:{ledger.entry(encoded).asked}"
-            found.append(OpenQuestion(vertex, None, Interrupt(asked, name, node_of(vertex))))
-    return found
+    vertices = () if ledger is None else ledger.interrupts()
+    return [one for vertex in vertices for one in last_questions(ledger, vertex)]  # type: ignore[arg-type]
+
+
+def last_questions(ledger: Ledger, encoded: Id) -> list[OpenQuestion]:
+    """Return what a task has asked last in a superstep; several questions if its node is a graph."""
+    entry = ledger.find_entry(encoded)
+    if entry is None or entry.payload is None:
+        return []
+    vertex, asked = decode(encoded), decode(entry.payload)
+    if not is_nested(asked):
+        name = f"{ledger.step}:{vertex}:{entry.asked}"
+        return [OpenQuestion(vertex, None, Interrupt(asked, name, node_of(vertex)))]
+    return [
+        OpenQuestion(vertex, nested, Interrupt(value, f"{ledger.step}:{vertex}|{nested}", f"{node_of(vertex)}|{node}"))
+        for nested, node, value in asked[1]
+    ]
 
 
 def answers_by_task(questions: list[OpenQuestion], answer: Any) -> dict[str, Any]:

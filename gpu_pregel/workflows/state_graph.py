@@ -142,7 +142,7 @@ class StateGraph:
         cache : CachePolicy, optional
             Use its outputs again for the same input.
         defer : bool, default False
-            Run the node only when no other node is left to run.
+            Run the node only once no edge leads to another node; beside inputs that ``Send`` gives, which do not count.
         destinations : sequence of str
             Where the node may go by ``Command(goto=...)``: checked, and shown in pictures. Default: the names in an
             annotation like ``-> Command[Literal["a", "b"]]``.

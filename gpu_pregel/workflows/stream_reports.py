@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.fold import AgentChange
 from gpu_pregel.host.agents.observers.events import Event
-from gpu_pregel.workflows.commands import START
+from gpu_pregel.host.agents.records import Id
+from gpu_pregel.workflows.commands import START, Interrupt
 from gpu_pregel.workflows.graph_runs import INTERRUPT, GraphRuns
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.task_messages import executed
@@ -37,6 +38,10 @@ class Reporter:
 
     def __init__(self, runs: GraphRuns, put: Put) -> None:
         self._runs, self._put = runs, put
+        self._told: set[Id] = set()
+        """The tasks of the superstep that is held whose updates have been reported."""
+        self._ran: set[str] = set()
+        """The nodes of the superstep that was committed last."""
 
     def follow(self, agents: AgentRun) -> None:
         """Report the state before the first superstep, and each start and commit of a superstep."""
@@ -55,6 +60,7 @@ class Reporter:
         policy.execute = reported_execute  # type: ignore[method-assign]
         if START not in runs.waiting(agents):
             self._put("values", lambda: runs.values(policy.state.aggregates, runs.graph.output), ())
+        self._put_finished(policy.ledger, {"__metadata__": {"cached": True}})
 
     def _put_starts(self, agents: AgentRun, superstep: int, order: Ledger) -> None:
         """Report the tasks that are about to be computed."""
@@ -63,13 +69,23 @@ class Reporter:
         for vertex in self._runs.due(policy.state, due):
             self._put("tasks", partial(_start, vertex, superstep), ())
 
+    def _put_finished(self, ledger: Ledger | None, more: dict[str, Any]) -> None:
+        """Report the updates of tasks of a held superstep that have finished, unless they have been reported."""
+        records = [] if ledger is None else sorted(ledger.records.items())
+        records = [one for one in records if one[0] not in self._told]
+        self._told.update(vertex for vertex, _ in records)
+        for vertex, writes in executed(records):
+            self._put("updates", partial(dict, [(node_of(vertex), writes or None)], **more), ())
+
     def _on_commit(self, agents: AgentRun, folded: FoldedSuperstep[AgentChange]) -> None:
         """Report a superstep."""
         runs, change = self._runs, folded.change
         values = partial(runs.values, change.aggregates, runs.graph.output)
         tasks = list(executed(change.records))
-        for vertex, writes in tasks:
+        for vertex, writes in executed([one for one in change.records if one[0] not in self._told]):
             self._put("updates", partial(dict, [(node_of(vertex), writes or None)]), ())
+        self._told.clear()
+        self._ran = {node_of(vertex) for vertex, _ in tasks}
         if tasks or any(vertex == runs.graph.ids[START] for vertex, _ in change.records):
             self._put("values", values, ())
         self._put(
@@ -93,12 +109,22 @@ class Reporter:
             self._put("tasks", lambda: {"event": event.kind, **_about(event), **event.facts}, ())
 
     def at_end(self, agents: AgentRun) -> None:
-        """Report the questions of a run that is held."""
-        questions = tuple(one.interrupt for one in open_questions(agents._policy.ledger))
-        if questions:
-            self._put("updates", lambda: {INTERRUPT: questions}, ())
-            values = self._runs.values(agents._policy.state.aggregates, self._runs.graph.output)
-            self._put("values", lambda: {**values, INTERRUPT: questions}, ())
+        """Report why a run does not go on: a breakpoint, or what tasks ask, with what others have done."""
+        runs, policy = self._runs, agents._policy
+        state, ledger = policy.state, policy.ledger
+        self._put_finished(ledger, {})
+        asked: dict[str, list[Interrupt]] = {}
+        for one in open_questions(ledger):
+            asked.setdefault(one.vertex, []).append(one.interrupt)
+        for questions in map(tuple, asked.values()):
+            self._put("updates", partial(dict, {INTERRUPT: questions}), ())
+            values = runs.values(state.aggregates, runs.graph.output)
+            self._put("values", partial(dict, values, **{INTERRUPT: questions}), ())
+        is_stopped = runs.has_breakpoints and agents.status in ("running", "stopped")
+        if (is_stopped and not agents._master.is_stopping) or not self._ran.isdisjoint(runs.interrupt_after):
+            self._put("updates", lambda: {INTERRUPT: ()}, ())
+        if asked and ledger is not None and any(True for _ in executed(list(ledger.records.items()))):
+            self._put("values", lambda: runs.values(runs.with_finished(state, ledger), runs.graph.output), ())
 
 
 def _start(vertex: str, superstep: int) -> dict[str, Any]:

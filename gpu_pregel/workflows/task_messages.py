@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 INPUT, UPDATE, DROP = "input", "update", "drop"
 """The first item of messages that are tuples: input of the start, output of a node, the end of a task that waits."""
+BY_EDGE, BY_JOIN = ("ready", "edge"), ("ready", "join")
+"""Messages to a deferred node that was about to run when an update dropped the tasks that waited: by what it was."""
 IDLE = "__idle__"
 """The contribution of a task whose node has not run, because it waits for others."""
+UPDATED = "__updated__"
+"""The contribution of a caller that has taken the place of a node."""
 GIVEN = "__given__"
 """The contribution of the start before those of its node: how many updates of the input there are between them."""
 Target = str | Send
@@ -57,6 +61,22 @@ def arrived(graph: GraphSpec, name: str, value: Any, messages: list[Any]) -> lis
     return [sorted({*one, *(came & sources)}) for one, sources in zip(ended, joins, strict=True)]
 
 
+def is_input(value: Any) -> bool:
+    """Whether the value of the start is the message of an input that it has still to take."""
+    return value is not None and bool(value[0] == INPUT)
+
+
+def inputs_after(value: Any, count: int) -> Any:
+    """Return the value of the start after ``count`` more inputs.
+
+    It is None or ``(count, changed)``: the number of inputs between the states of the run, which is one more than the
+    supersteps say, and those updates by the input with which a run began that its state does not tell.
+    """
+    if value is None or is_input(value):
+        return (count, {}) if count else None
+    return (value[0] + count, value[1] if not count else {})
+
+
 def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bool:
     """Whether a task with these messages runs its node, and does not only note that a source of a join has ended."""
     if vertex not in graph.joins or any(type(message) is not str for message in messages):
@@ -65,15 +85,22 @@ def is_due(graph: GraphSpec, vertex: Any, value: Any, messages: list[Any]) -> bo
     return any(set(one) == sources for one, sources in zip(ended, graph.joins[vertex], strict=True))
 
 
+def is_ready(messages: list[Any]) -> bool:
+    """Whether a deferred node with these messages does not wait for others, as it was about to run before."""
+    return BY_JOIN in messages or (BY_EDGE in messages and None not in messages)
+
+
 def due_tasks(graph: GraphSpec, state: State, active: Iterable[Id]) -> list[str]:
     """Return the tasks that run a node in the next superstep, among those that are active, in order."""
     due = []
+    is_busy = BUSY in state.aggregates and decode(state.aggregates[BUSY])[0]
     for encoded in sorted(active):
         vertex, messages = decode(encoded), list(map(decode, state.inbox.get(encoded, ())))
+        if is_busy and vertex in graph.nodes and graph.nodes[vertex].defer and not is_ready(messages):
+            continue
         if vertex not in graph.joins or is_due(graph, vertex, decode(bytes(state.vertices[encoded].value)), messages):
             due.append(vertex)
-    deferred = [vertex for vertex in due if vertex in graph.nodes and graph.nodes[vertex].defer]
-    return due if len(deferred) == len(due) else [vertex for vertex in due if vertex not in deferred]
+    return due
 
 
 def active_vertices(state: State) -> set[Id]:
@@ -93,11 +120,16 @@ def drop_tasks(graph: GraphSpec, state: State) -> None:
         data = state.vertices.get(encoded)
         if data is None:
             continue
-        value = None
+        value = decode(bytes(data.value))
         if vertex in graph.joins:
-            ended = arrived(graph, vertex, decode(bytes(data.value)), messages)
-            value = without_complete(graph, vertex, ended)
+            value = without_complete(graph, vertex, arrived(graph, vertex, value, messages))
+        elif vertex == START:
+            value = inputs_after(value, 0)
         state.vertices[encoded] = data._replace(value=encode(value), halted=True)
+    if BUSY in state.aggregates:
+        busy, joins = decode(state.aggregates[BUSY])
+        waiting = {target: without_complete(graph, target, one) for target, one in joins.items()}
+        state.aggregates[BUSY] = encode((busy, waiting))
 
 
 def without_complete(graph: GraphSpec, name: str, ended: list[list[str]]) -> list[list[str]]:
@@ -180,6 +212,9 @@ def destinations(graph: GraphSpec, name: str, router: Router, result: Any) -> li
     return found
 
 
+_MARKS = frozenset({IDLE, UPDATED, GIVEN, BUSY})
+
+
 def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the tasks of a superstep whose nodes have run, and their updates."""
     for vertex, record in records:
@@ -191,4 +226,9 @@ def executed(records: Records) -> Iterator[tuple[Any, dict[str, Any]]]:
             last = len(names) - 1 - names[::-1].index(GIVEN)
             written = written[last + 1 + decode(written[last][1]) :]
         if IDLE not in names:
-            yield task, {name: decode(data)[0] for name, data in written if name != BUSY}
+            yield task, updates_of(written)
+
+
+def updates_of(contributions: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
+    """Return the updates of keys among the contributions of a task."""
+    return {name: decode(data)[0] for name, data in contributions if name not in _MARKS}

@@ -37,10 +37,12 @@ def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_nod
                     raise ArgumentError(f"there is no thread {thread.name!r} in {thread.store.name}")
                 agents, node = runs.begin_empty(thread.name), START if as_node is None else as_node
             else:
-                run, superstep = (row.id, row.head) if checkpoint is None else thread.find(str(checkpoint))
-                node = _last_node(thread, run, superstep) if as_node is None else as_node
+                run, superstep, is_input = (row.id, row.head, False)
                 if checkpoint is not None:
-                    row = thread.fork_from(str(checkpoint), None)
+                    run, superstep, is_input = thread.find(str(checkpoint))
+                node = as_node or (START if is_input else _last_node(thread, run, superstep))
+                if checkpoint is not None:
+                    row = thread.fork_from(str(checkpoint), None, runs.empty_state())
                 elif read_run(thread.store, run).begun:
                     row = thread.fork(row)
                 agents = runs.reopen(row, runs.run_options(None, row.head + 1), since=row)

@@ -34,7 +34,7 @@ from gpu_pregel.host.superstep.master import limit_problem
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import Claim, RunRow
-    from gpu_pregel.host.stores.saved_run import SavedRun
+    from gpu_pregel.host.stores.saved_run import SavedCommit, SavedRun
     from gpu_pregel.host.stores.store import Store
 
 
@@ -385,8 +385,14 @@ def read_records(store: Store, run_id: str, superstep: int) -> Records:
     """Return the records of a committed superstep; none if its commit has been pruned."""
     for commit in store.load(run_id, superstep).commits():
         if commit.step == superstep:
-            segments = list(commit.segments())
-            unpack = partial(SavedSuperstep.unpack, commit.step, segments, commit.data)
-            saved: SavedSuperstep = _reading(store, run_id, commit.step, unpack, segments)
+            saved = read_commit(store, run_id, commit)
             return sorted(record for segment in saved.segments for record in segment.records)
     return []
+
+
+def read_commit(store: Store, run_id: str, commit: SavedCommit) -> SavedSuperstep:
+    """Decode a commit of a run."""
+    segments = list(commit.segments())
+    unpack = partial(SavedSuperstep.unpack, commit.step, segments, commit.data)
+    saved: SavedSuperstep = _reading(store, run_id, commit.step, unpack, segments)
+    return saved

@@ -1,4 +1,4 @@
-"""The states of a run after several supersteps, read from a store at once."""
+"""The states of a run after several supersteps, and what these have done, read from a store at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpu_pregel.host.agents.recovery import RecoveredRun, read_run
+from gpu_pregel.host.agents.formats import BegunSuperstep
+from gpu_pregel.host.agents.recovery import RecoveredRun, read_commit, read_run
 from gpu_pregel.host.agents.state import State
 
 if TYPE_CHECKING:
@@ -27,6 +28,16 @@ def read_states(store: Store, run_id: str, superstep: int) -> list[RecoveredRun]
     last = read_run(store, run_id, superstep, latest.add)
     before = [(step, state) for step, state, _ in latest.states if step < superstep]
     return [*(RecoveredRun(run_id, last.branch, step + 1, state) for step, state in before), last]
+
+
+def read_supersteps(store: Store, run_id: str, first: int, last: int) -> dict[int, BegunSuperstep]:
+    """Return the segments of the stored supersteps of a run of agents from ``first`` to ``last``."""
+    found = {}
+    for commit in store.commits(run_id, max(first - 1, -1)):
+        if commit.step > last:
+            break
+        found[commit.step] = BegunSuperstep(read_commit(store, run_id, commit).segments)
+    return found
 
 
 class _LatestStates:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from tests.adversary.askers import AskerTrial
@@ -114,6 +115,8 @@ class Campaign:
         """Return why this machine cannot run it, or None."""
         if self.store == "postgres" and (why := why_missing()):
             return why
+        if self.unit == "graphs" and find_spec("langgraph") is None:
+            return "LangGraph is not installed: pip install gpu-pregel[langgraph]"
         return why_unavailable() if any(way.at_calls for way in self.ways) else None
 
     def run(self, request: Request, cluster: Cluster | None, tell: Tell) -> Report:
@@ -145,6 +148,11 @@ class Campaign:
             return Findings(errors=try_calls(seed)), 1, Counter()
         if self.unit == "programs":
             return Findings(errors=try_program(chance)), 1, Counter()
+        if self.unit == "graphs":
+            from tests.langgraph_oracle import disagreements
+
+            found = disagreements(seed, defers=self.name == "deferred-graphs")
+            return Findings(errors=["; ".join(found)] if found else []), 1, Counter()
         with stores(self.store, cluster, f"adversary_{seed}_{time.monotonic_ns()}") as (where, folder):
             if self.unit == "fights":
                 fight = Fight(where, folder, chance)
@@ -186,6 +194,8 @@ CAMPAIGNS = (
     Campaign("owners-postgres", "fights", 20, "postgres"),
     Campaign("programs", "programs", 300),
     Campaign("networkx", "sweeps", 200),
+    Campaign("random-graphs", "graphs", 300),
+    Campaign("deferred-graphs", "graphs", 300),
     Campaign("kills-graphs", "graph kills", 200, "sqlite"),
     Campaign("kills-message-graphs", "graph kills", 60, "sqlite", carry="messages"),
 )

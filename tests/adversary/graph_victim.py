@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import gpu_pregel as gp
 from gpu_pregel import workflows
-from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.stores.store import Store
 from tests.random_graphs import GraphData, NodeData, World, graph_of, own_of, run_node
 
@@ -66,9 +65,8 @@ def run_to_end(app: workflows.CompiledGraph) -> dict[str, Any]:
     """Give the inputs that are left, and answer all questions; return the last state."""
     is_messages = isinstance(app, workflows.MessagePassingGraph)  # whose start takes one input
     while True:
-        try:
-            state = app.get_state(CONFIG)
-        except ArgumentError:
+        state = app.get_state(CONFIG)
+        if state.metadata is None:  # there is no thread yet
             app.invoke(_input(0), CONFIG)
             continue
         given = 1 if is_messages else sum(one == "input" for one in state.values["log"])

@@ -17,22 +17,22 @@ needs("langgraph", "langgraph")
 
 from tests.langgraph_oracle import disagreements, main  # noqa: E402
 
-_GRAPHS = 30
-_PART = 10
+_GRAPHS, _CALLS = 6, 6
 
 
-@pytest.mark.parametrize("first", range(0, _GRAPHS, _PART))
-def test_random_graphs_agree_with_langgraph(first: int) -> None:
-    assert [disagreements(seed) for seed in range(first, first + _PART)] == [[]] * _PART
+@pytest.mark.parametrize("defers", [False, True])
+def test_random_graphs_agree_with_langgraph(defers: bool) -> None:
+    assert [disagreements(seed, defers=defers, calls=_CALLS) for seed in range(_GRAPHS)] == [[]] * _GRAPHS
 
 
 @pytest.mark.parametrize(
     ("options", "seeds"),
     [
-        ({"threads": 1}, range(60, 64)),
+        ({"threads": 1, "calls": _CALLS}, range(60, 64)),
         ({"workers": 2, "ways": ("native",)}, range(3, 4)),
         pytest.param({"workers": 2}, range(60, 80), marks=LONG),
         pytest.param({}, range(100, 400), marks=LONG),
+        pytest.param({"defers": True}, range(300), marks=LONG),
     ],
 )
 def test_random_graphs_agree_wherever_nodes_run(options: dict[str, Any], seeds: range) -> None:
@@ -75,7 +75,7 @@ def test_a_fault_is_found(module: Any, name: str, fault: Any, monkeypatch: pytes
 
 
 def test_random_graphs_have_all_features() -> None:
-    graphs = [graph_of(random.Random(seed)) for seed in range(_GRAPHS)]
+    graphs = [graph_of(random.Random(seed)) for seed in range(30)]
     nodes = [node for data in graphs for node in data.nodes]
     counts = {
         "joins": sum(bool(data.joins) for data in graphs),

@@ -165,8 +165,8 @@ def test_a_new_input_drops_open_questions(store: Store) -> None:
     app.invoke({}, thread())
     assert asked(app.invoke({"log": "in"}, thread())) == ["a0", "b0"]
     state = app.get_state(thread())
-    assert (state.next, state.values["log"]) == (("a", "b"), ["in"])
-    assert [[one.value for one in task.interrupts] for task in state.tasks] == [["a0"], ["b0"]]
+    assert (state.next, state.values["log"]) == (("a", "b"), ["in", ("c",)])
+    assert [[one.value for one in task.interrupts] for task in state.tasks] == [["a0"], ["b0"], []]
 
 
 # A former state is answered otherwise.

@@ -57,5 +57,5 @@ def test_many_states_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return load(*given)
 
     monkeypatch.setattr(store, "load", counted)
-    assert len(list(app.get_state_history(thread()))) == ROUNDS + 1
+    assert len(list(app.get_state_history(thread()))) == ROUNDS + 2
     assert len(loads) < ROUNDS / 5

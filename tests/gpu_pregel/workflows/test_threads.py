@@ -112,12 +112,13 @@ def test_states_of_a_thread(store: Store) -> None:
     app = chain(store=store)
     app.invoke({"x": 0}, thread())
     history = list(app.get_state_history(thread()))
-    assert [(one.values["x"], one.next) for one in history] == [(3, ()), (2, ("c",)), (1, ("b",)), (0, ("a",))]
-    assert [one.metadata["superstep"] for one in history] == [2, 1, 0, -1]
+    assert [one.next for one in history] == [(), ("c",), ("b",), ("a",), (START,)]
+    assert [one.values.get("x") for one in history] == [3, 2, 1, 0, None]
+    assert [(one.metadata or {})["superstep"] for one in history] == [2, 1, 0, -1, -1]
     assert [one.parent_config for one in history] == [*(one.config for one in history[1:]), None]
     assert [app.get_state(one.config).values for one in history] == [one.values for one in history]
     assert app.get_state(thread()) == history[0]
-    assert all(one.created_at for one in history[:-1])
+    assert all(one.created_at for one in history)
 
 
 def test_limits_of_a_history(store: Store) -> None:
@@ -126,10 +127,10 @@ def test_limits_of_a_history(store: Store) -> None:
     states = list(app.get_state_history(thread()))
     assert logs(app, limit=0) == []
     assert logs(app, limit=2) == ["abc", "ab"]
-    assert logs(app, limit=9) == ["abc", "ab", "a", ""]
-    assert logs(app, before=states[1].config) == ["a", ""]
+    assert logs(app, limit=9) == ["abc", "ab", "a", "", ""]
+    assert logs(app, before=states[1].config) == ["a", "", ""]
     assert logs(app, before=states[1].config, limit=1) == ["a"]
-    assert logs(app, states[1].config) == ["ab", "a", ""]
+    assert logs(app, states[1].config) == ["ab", "a", "", ""]
     assert logs(app, states[1].config, limit=1) == ["ab"]
     with pytest.raises(ArgumentError, match="limit must be from 0"):
         app.get_state_history(thread(), limit=-1)
@@ -145,7 +146,7 @@ def test_history_leads_through_forks(way: Callable[..., Any], store: Store) -> N
     assert way(app, None, states[2].config) == {"x": 3, "log": ["a", "b", "c"]}
     forked = list(app.get_state_history(thread()))
     assert [one.config for one in forked[2:]] == [one.config for one in states[2:]]
-    assert logs(app, before=states[0].config) == ["ab", "a", ""]  # of the run that was left
+    assert logs(app, before=states[0].config) == ["ab", "a", "", ""]  # of the run that was left
     assert app.get_state(states[0].config).values == states[0].values
     assert way(app, {"x": 100}, states[2].config) == {"x": 103, "log": ["a", "a", "b", "c"]}
 
@@ -165,7 +166,7 @@ def test_reading_a_state_of_a_history_does_not_take_longer_in_a_long_one(
         return unpack(*given)
 
     monkeypatch.setattr(SavedSuperstep, "unpack", counted)
-    assert len(list(app.get_state_history(thread()))) == count + 1
+    assert len(list(app.get_state_history(thread()))) == count + 2
     assert len(read) < 50 * count
 
 
@@ -184,13 +185,12 @@ def test_a_growing_list_does_not_grow_the_file_with_its_square(tmp_path: Path) -
 
 
 BAD_STATES: list[tuple[Any, str]] = [
-    (thread("none"), "thread 'none'"),
     (thread(checkpoint_id="t@99"), "is none of thread 't'"),
     (thread(checkpoint_id="t@-2"), "is none of thread 't'"),
     (thread(checkpoint_id="x"), "checkpoint_id 'x' is none of thread 't'"),
     (thread(checkpoint_id="other@1"), "is none of thread 't'"),
     (thread(checkpoint_id="t #9@1"), "is none of thread 't'"),
-    (thread("none", checkpoint_id="none@1"), "none"),
+    (thread(checkpoint_id="t@1:input"), "no input led to the state 't@1:input'"),
     (None, "thread_id"),
 ]
 
@@ -203,7 +203,7 @@ def test_unknown_threads_and_states(config: Any, text: str) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: app.get_state(config),
         lambda: list(app.get_state_history(config)),
-        lambda: app.invoke(None, config),
+        lambda: app.invoke({"x": 1}, config),
     ]
     for attempt in calls:
         with pytest.raises(ArgumentError, match=text):
@@ -211,6 +211,8 @@ def test_unknown_threads_and_states(config: Any, text: str) -> None:
     assert len(app.options.store.runs()) == 2  # type: ignore[union-attr]
     with pytest.raises(ArgumentError, match="compiled without a store"):
         chain().get_state(thread())
+    with pytest.raises(ArgumentError, match="thread 'none' has no run to continue"):
+        app.invoke(None, thread("none"))
 
 
 # Updates.
@@ -268,7 +270,7 @@ def test_an_update_of_a_former_state_forks_the_thread(store: Store) -> None:
     assert app.get_state(thread()).config == config
     assert app.get_state(before.config).values["x"] == 2
     assert app.invoke(None, thread()) == {"x": 101, "log": ["a", "b", "c"]}
-    assert [one.values["x"] for one in app.get_state_history(thread())] == [101, 100, 2, 1, 0]
+    assert [one.values.get("x") for one in app.get_state_history(thread())] == [101, 100, 2, 1, 0, None]
 
 
 @pytest.mark.parametrize(("as_node", "log"), [(None, "abc"), (START, "abc"), ("b", "c")])

@@ -62,12 +62,12 @@ def test_deferred_nodes_are_next_when_no_other_is() -> None:
     assert seen == [("a",), ("b",), ("c",), ("d",)]
 
 
-def test_deferred_nodes_wait_for_what_was_sent() -> None:
+def test_deferred_nodes_run_beside_what_was_sent() -> None:
     def split(state: State) -> Any:
         return Command(update={"log": ["a"]}, goto=[Send("b", {}), Send("b", {})])
 
     found = graph("ad", "bc", deferred="d", a=split)
-    assert found.compile().invoke({"log": []})["log"] == ["a", "b", "b", "c", "d"]
+    assert found.compile().invoke({"log": []})["log"] == ["a", "d", "b", "b", "c"]
 
 
 def test_an_update_drops_the_tasks_that_wait() -> None:
