@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = [campaign.name for campaign in CAMPAIGNS]
     parser = argparse.ArgumentParser(prog="python -m tests.adversary", description=__doc__.splitlines()[0])
     parser.add_argument("--only", action="append", choices=names, help="a campaign; may be repeated")
-    parser.add_argument("--count", type=int, help="kills, restarts, fights, programs, sweeps or graphs of each campaign")
+    parser.add_argument("--count", type=int, help="kills, fights, programs, sweeps or graphs of each campaign")
     parser.add_argument("--seed", type=int, help="seed of the first run of each campaign (default random)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further run after this time")
     parser.add_argument(

@@ -301,7 +301,7 @@ def test_threads_that_fail_end_the_run_with_the_first_vertex(mode: Any) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"check": True}, {"device": "python"}, {"device": "agents"}], ids=str)
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+@pytest.mark.parametrize("dtype", [np.uint8, pytest.param(np.uint32, marks=LONG), np.uint64])
 def test_combined_unsigned_messages_wrap_but_results_must_fit(dtype: Any, options: dict[str, Any]) -> None:
     way = {"device": "cpu", "max_supersteps": 2, "on_limit": "return", **options}
     most, wide = int(np.iinfo(dtype).max), np.uint64(np.iinfo(dtype).max)

@@ -179,8 +179,8 @@ def runs() -> Iterator[Any]:
         ("gated", GATED, "push"),
         ("gated", GATED, "pull"),
     ):
-        # "contexts per edge" has the same functions but for its messages.
-        yield pytest.param(program, mode, id=f"{name}-{mode}", marks=LONG if name == "contexts" else ())
+        # "contexts per edge" has the same functions but for its messages, and "gated" the same as "search".
+        yield pytest.param(program, mode, id=f"{name}-{mode}", marks=LONG if name in ("contexts", "gated") else ())
 
 
 @pytest.mark.parametrize(("program", "mode"), list(runs()))

@@ -11,7 +11,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, SuperstepLimitError
-from tests.devices import PROGRAM_DEVICES, RUN_DEVICES, is_slow, ways
+from tests.devices import EXHAUSTIVE, PROGRAM_DEVICES, RUN_DEVICES, is_slow, ways
 
 
 def schedule(step: Any) -> None:
@@ -244,8 +244,8 @@ def test_a_resumed_run_has_the_parameters_that_were_set(
     graph: gp.Graph, tmp_path: Path, device: str, stop: int
 ) -> None:
     """The messages of the last superstep before the stop are sent after it, with the parameters of before."""
-    if stop != 4 and (is_slow(device) or device == "agents"):
-        pytest.skip("long")
+    if stop != 4 and (is_slow(device) or device in ("python", "agents")) and not EXHAUSTIVE:
+        pytest.skip("runs with GPU_PREGEL_TESTS=all")
     expected_values, rows, status = expected(graph)
     checkpoint = gp.Checkpoint(tmp_path / "runs.db", every=1)
     options: dict[str, Any] = {"parameters": START, "device": device, "checkpoint": checkpoint}

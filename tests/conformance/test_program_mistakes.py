@@ -12,7 +12,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import CompileError
-from tests.devices import EMULATED
+from tests.devices import EMULATED, LONG
 
 WAYS = [
     pytest.param({"device": "cpu"}, id="cpu"),
@@ -66,8 +66,14 @@ UNIFYING: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way.id not in ("python", "agents")])
-@pytest.mark.parametrize("name", UNIFYING)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, *way.values, id=f"{name}-{way.id}", marks=[*way.marks, *([LONG] if number % 3 != k else [])])
+        for number, name in enumerate(UNIFYING)
+        for k, way in enumerate(way for way in WAYS if way.id not in ("python", "agents"))
+    ],
+)
 def test_a_value_and_a_tuple_of_its_fields_are_of_one_type(name: str, way: dict[str, Any]) -> None:
     result = run(program(apply=UNIFYING[name]), way)
     assert list(result.to_dict().values()) == [(0.0, 1.0)] * 2 + [(1.0, 2.0)] * 3

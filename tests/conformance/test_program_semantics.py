@@ -11,12 +11,18 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError, SuperstepLimitError
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import PROGRAM_DEVICES, RUN_DEVICES, RUN_NAMES, is_slow, on, threads_of
+from tests.devices import LONG, PROGRAM_DEVICES, RUN_DEVICES, RUN_NAMES, is_slow, on, threads_of
 from tests.programs import DISTANCES, RANKS
 
 MODES = pytest.mark.parametrize(
-    ("device", "mode"), [on(device, mode, name=mode) for device in RUN_NAMES for mode in ("push", "pull", "auto")]
+    ("device", "mode"),
+    [
+        on(device, mode, name=mode, marks=[LONG] if is_slow(device) and mode == "push" else [])
+        for device in RUN_NAMES
+        for mode in ("push", "pull", "auto")
+    ],
 )
+"""The few active vertices of these programs push by themselves on emulated devices."""
 
 
 def path(n: int, **options: Any) -> gp.Graph:

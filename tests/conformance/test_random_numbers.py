@@ -12,7 +12,7 @@ from scipy import stats
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, CheckpointError, CompileError
-from tests.devices import DEVICES, ways
+from tests.devices import DEVICES, LONG, ways
 from tests.draws import drawn
 
 HUB = 1500
@@ -87,7 +87,7 @@ def expected(graph: gp.Graph) -> tuple[list[float], list[tuple[float, ...]]]:
     return found, totals
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", ["per edge", pytest.param("to all", marks=LONG), "per source", "pairs"])
 @ways(mode=["push", "pull"], partitions=[1, 3], threads=[1, 2])
 def test_numbers_depend_on_neither_device_nor_direction_nor_partition(
     graph: gp.Graph, name: str, device: str, way: dict[str, Any]

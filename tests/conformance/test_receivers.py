@@ -21,7 +21,7 @@ from tests.programs import GATED, SEARCH
 GATED_ALONG_EDGES = replace(
     GATED, message=lambda value, weight, ctx: value + ctx.vertex + 3 * np.int64(weight), combine="max"
 )
-PROGRAMS = {
+PROGRAMS: dict[str, gp.VertexProgram] = {
     "per source": GATED,
     "per edge": GATED_ALONG_EDGES,
     "always": replace(GATED, active="always"),
@@ -66,7 +66,7 @@ def simulate(graph: gp.Graph, name: str) -> tuple[list[int], list[int], list[int
     return value, applied, activity
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [pytest.param("per source", marks=LONG), "per edge", "always"])
 @ways(mode=("push", "pull"), partitions=(1, 3))
 def test_only_receivers_take_messages(device: str, way: dict[str, Any], name: str) -> None:
     graph = digraph(3)
@@ -258,7 +258,7 @@ def last_value(program: gp.VertexProgram, device: str, mode: Mode) -> int:
     return int(result.to_numpy()[100])
 
 
-CHECKING = pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
+CHECKING = pytest.mark.parametrize("device", [on("cpu"), on("emulated", marks=[LONG])])
 
 
 @CHECKING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from tests.devices import NAMES, RUN_NAMES, is_emulated, on
+from tests.devices import LONG, NAMES, RUN_NAMES, is_emulated, on
 
 INF = np.inf
 SIGNED, ONES = 2**63 - 1, 2**64 - 1
@@ -43,8 +44,10 @@ CASES = {
     "any of bool": Case(np.bool_, "any", ((True,), (False, False)), (True, False)),
     "tuples": Case((np.int64, np.float64), "sum", (((1, 2.0), (-1, -2.0)), ((0, 0.0),)), ((0, 0.0), (0, 0.0))),
 }
+FEW = ("sum", "sum of floats", "or", "exclusive or", "min of bool", "tuples")
+"""The cases that the default runs on the CPU; interpreted, it runs all of them."""
 LISTED = {name: case for name, case in CASES.items() if name in ("sum", "or", "exclusive or", "tuples")}
-"""The cases for every seed of the emulated device; the others are for one."""
+"""The cases for every seed of the emulated device, and for GPUs; the default has one half with each direction."""
 
 
 def graph_of(case: Case) -> tuple[gp.Graph, list[Any]]:
@@ -104,8 +107,10 @@ def ways() -> list[Any]:
             for mode in ("push", "pull"):
                 if mode == "push" and isinstance(case.kind, tuple):
                     continue
+                is_usual = device not in NAMES or (name in FEW if device == "cpu" else (name < "p") == (mode == "push"))
                 for partitions in (1, 3) if device in NAMES else (1,):
-                    found.append(on(device, mode, partitions, case, name=f"{name}-{mode}-{partitions}"))
+                    marks = [] if is_usual else [LONG]
+                    found.append(on(device, mode, partitions, case, name=f"{name}-{mode}-{partitions}", marks=marks))
     return found
 
 
@@ -135,10 +140,17 @@ def test_exactly_the_receivers_apply(device: str, mode: Any, partitions: int, ca
     check(case, device, options, per_edge=False, selective=False)
 
 
-@pytest.mark.parametrize("selective", [False, True])
-@pytest.mark.parametrize("per_edge", [False, True])
-@pytest.mark.parametrize("mode", ["push", "pull"])
-@pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
+def kinds() -> list[Any]:
+    """Return devices, directions, and whether messages are of edges and receivers selected: all, or some of each."""
+    usual = {("push", False, False), ("push", True, True), ("pull", True, False), ("pull", False, True)}
+    return [
+        on(device, *kind, name="-".join(map(str, kind)), marks=[] if kind in usual else [LONG])
+        for device in ("cpu", "emulated")
+        for kind in product(("push", "pull"), (False, True), (False, True))
+    ]
+
+
+@pytest.mark.parametrize(("device", "mode", "per_edge", "selective"), kinds())
 def test_per_edge_and_selectively(device: str, mode: Any, per_edge: bool, selective: bool) -> None:
     options: dict[str, Any] = {"mode": mode, "partitions": 1}
     check(CASES["sum"], device, options, per_edge=per_edge, selective=selective)
@@ -209,8 +221,14 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", RANDOM)
-@pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated")])
+@pytest.mark.parametrize(
+    ("device", "name"),
+    [
+        on(device, name, name=name, marks=[] if device == "python" or name in usual else [LONG])
+        for device, usual in (("cpu", ("exclusive or", "max")), ("python", ()), ("emulated", ("sum",)))
+        for name in RANDOM
+    ],
+)
 def test_random_graphs(device: str, name: str) -> None:
     @settings(max_examples=15 if is_emulated(device) else 60, deadline=None)
     @given(data=st.data())
