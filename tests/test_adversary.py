@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpu_pregel as gp
@@ -13,7 +15,10 @@ from tests.adversary.askers import AskerTrial
 from tests.adversary.campaigns import CAMPAIGNS, Report
 from tests.adversary.evidence import Findings, Kill, Line, check_end, check_kills, check_repeats
 from tests.adversary.graph_kills import GraphTrial
+from tests.adversary.partitions import try_partitions
 from tests.adversary.program import RUN, VERTICES, Settings, program
+from tests.adversary.weight_oracles import Edges, check_paths, check_walks
+from tests.adversary.weights import CHECKS, takes_weighted, try_graph
 from tests.crashes import run_to_end
 
 # What is found
@@ -82,6 +87,31 @@ def test_differences_of_a_run_that_has_ended_are_found(tmp_path: Path) -> None:
     assert found.twice == ["message 1 was received 2 times", "message 3 was not sent"]
 
 
+# Random graphs and programs
+
+
+def test_each_algorithm_with_weights_has_a_check() -> None:
+    assert takes_weighted() <= CHECKS.keys()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_extreme_weights(seed: int) -> None:
+    assert try_graph(random.Random(f"weights {seed}")) == []
+
+
+def test_wrong_results_for_extreme_weights_are_found() -> None:
+    edges = Edges(3, True, [(0, 1), (0, 2), (1, 2)], np.array([1e20, 1e20, 1.0]))
+    found = gp.sssp(gp.Graph.from_edgelist([0, 0, 1], [1, 2, 2], edges.weights, directed=True), 0, device="cpu")
+    assert check_paths(edges, {"source": [0]}, found) == []
+    assert check_paths(edges, {"source": [1]}, found) != []
+    assert check_walks(edges, {"p": 1.0, "q": 1.0}, np.array([[0, 1, 2, -1]])) == []
+    assert check_walks(edges, {"p": 1.0, "q": 1.0}, np.array([[0, 1, 0, 2]])) != []
+
+
+def test_numbers_of_partitions() -> None:
+    assert try_partitions(random.Random("partitions 0")) == []
+
+
 # The command
 
 
@@ -114,5 +144,7 @@ def test_the_whole_table_has_the_numbers_of_its_documentation() -> None:
         "server": 100,
         "fights": 50,
         "programs": 300,
+        "weighted graphs": 2000,
+        "vertex programs": 200,
         "graph kills": 260,
     }

@@ -287,9 +287,9 @@ def _bias(indptr: Any, indices: Any, t: Any, x: Any, back: Any, away: Any) -> An
     return 1.0 if _has_edge(indptr, indices, t, x) else away
 
 
-def _weight(weights: Any, e: Any) -> Any:
-    """Return the weight of an edge; in sums up to each edge, small ones may be lost."""
-    return 1.0 if len(weights) == 0 else float(weights[e])
+def _share(weights: Any, e: Any, factor: Any) -> Any:
+    """Return the weight of an edge times a factor; in sums up to each edge, small weights may be lost."""
+    return factor if len(weights) == 0 else float(weights[e]) * _SCALE * factor
 
 
 def _biased_step(
@@ -329,11 +329,11 @@ def _biased_step(
     # Few edges are likely: weigh all of them.
     total = 0.0
     for e in range(begin, end):
-        total += _weight(weights, e) * _bias(indptr, indices, t, np.int64(indices[e]), back, away)
+        total += _share(weights, e, _bias(indptr, indices, t, np.int64(indices[e]), back, away) / largest)
     rest = uniform(key, i, counter + 2 * _TRIALS) * total
     chosen = np.int64(-1)
     for e in range(begin, end):
-        share = _weight(weights, e) * _bias(indptr, indices, t, np.int64(indices[e]), back, away)
+        share = _share(weights, e, _bias(indptr, indices, t, np.int64(indices[e]), back, away) / largest)
         if share > 0.0 and rest >= 0.0:
             chosen = np.int64(indices[e])
             rest -= share

@@ -3,6 +3,7 @@
     python -m tests.adversary                               the whole table: about an hour on one quiet core
     python -m tests.adversary --only kills-sqlite --count 20
     python -m tests.adversary --only calls-sqlite --seed 17 --count 1    one failure again, as far as times repeat
+    python -m tests.adversary --only weights --only partitions    algorithms and vertex programs, which no kill disturbs
 
 The exit status is 1 if anything is found. Campaigns that need PostgreSQL or a newer kernel are skipped without it.
 """
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = [campaign.name for campaign in CAMPAIGNS]
     parser = argparse.ArgumentParser(prog="python -m tests.adversary", description=__doc__.splitlines()[0])
     parser.add_argument("--only", action="append", choices=names, help="a campaign; may be repeated")
-    parser.add_argument("--count", type=int, help="kills, restarts, fights or programs of each campaign")
+    parser.add_argument("--count", type=int, help="kills, restarts, fights, graphs or programs of each campaign")
     parser.add_argument("--seed", type=int, help="seed of the first run of each campaign (default random)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further run after this time")
     parser.add_argument(

@@ -477,9 +477,20 @@ def check_walks(edges: Edges, options: dict[str, Any], found: Any) -> list[str]:
     for u, v, weight in edges.arcs:
         rows[u][v] = rows[u].get(v, Fraction(0)) + weight
     for walk in np.asarray(found).tolist():
-        for before, after in zip(walk, walk[1:], strict=False):
+        for i in range(1, len(walk)):
+            before, after = walk[i - 1 : i + 1]
             row = rows[before] if before >= 0 else {}
+            if i > 1:
+                row = {v: weight * _bias(rows, walk[i - 2], v, options) for v, weight in row.items()}
             if not any(row.values()) if after < 0 else row.get(after, 0) > sum(row.values()) / 2**50:
                 continue
-            return [f"the walk {walk} goes from {before} to {after}, and the weights there are {row}"]
+            shares = {v: float(share / (sum(row.values()) or 1)) for v, share in row.items()}
+            return [f"the walk {walk} goes from {before} to {after}, and the probabilities there are {shares}"]
     return []
+
+
+def _bias(rows: list[Row], t: int, v: int, options: dict[str, Any]) -> Fraction:
+    """Return the factor of an edge to v on a walk that came from t, as in node2vec."""
+    if v == t:
+        return 1 / Fraction(options["p"])
+    return Fraction(1) if v in rows[t] else 1 / Fraction(options["q"])

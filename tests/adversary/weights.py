@@ -126,7 +126,7 @@ def _community_options(chance: random.Random, edges: Edges) -> dict[str, Any]:
 
 
 def _walk_options(chance: random.Random, edges: Edges) -> dict[str, Any]:
-    p, q = chance.choice(((1.0, 1.0), (1.0, 1.0), (0.25, 4.0), (3.0, 0.5)))
+    p, q = chance.choice(((1.0, 1.0), (1.0, 1.0), (0.25, 4.0), (1e30, 0.5), (1e-30, 1e160)))
     return {"starts": list(range(edges.n)) * 3, "length": 6, "p": p, "q": q, "seed": chance.randrange(1000)}
 
 

@@ -112,6 +112,12 @@ def test_biased_steps_know_weights_that_vanish_beside_others() -> None:
     assert_distributed(Counter(found.walks[:, 2].tolist()), {2: 0.5, 3: 0.5})
 
 
+@pytest.mark.parametrize(("weight", "p"), [(5e-324, 1.0), (1e149, 1e-200)])
+def test_biased_steps_of_extreme_weights(weight: float, p: float) -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], [weight, weight], directed=p == 1.0)
+    assert gp.random_walks(graph, [0], 2, p=p, q=1e9, device="cpu").walks[0, 2] == (2 if p == 1.0 else 0)
+
+
 @pytest.mark.parametrize(
     ("starts", "length", "options", "error", "message"),
     [
