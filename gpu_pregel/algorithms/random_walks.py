@@ -37,8 +37,8 @@ _DRAWS = 2 * _TRIALS + 1
 _CHUNK = 256
 """Walks that a CPU thread claims at a time."""
 _LONGEST = (1 << 32) // _DRAWS - 1
-_SCALE = 2.0**64
-"""Factor of sums of weights, so that a share of the smallest sum does not underflow."""
+_SCALE = 2.0**500
+"""Factor of weights, which sum to at most 1e150, so that shares of the smallest ones do not underflow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

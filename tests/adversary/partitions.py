@@ -43,23 +43,25 @@ def try_partitions(chance: random.Random) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            found = _differences(chance, graph, program, options, rounds=rounds)
+            found = differences(chance, graph, program, options, rounds=rounds)
         except Exception as error:
             found = [f"it raises {error!r}"]
     shown = {key: value for key, value in options.items() if key != "frontier"}
     return [f"on {graph} with {shown}: {problem}\n{source}" for problem in found]
 
 
-def _differences(
+def differences(
     chance: random.Random, graph: gp.Graph, program: gp.VertexProgram, options: dict[str, Any], *, rounds: bool
 ) -> list[str]:
+    """Run a program in several ways; return how results differ. ``rounds``: whether values are sums of floats."""
     found, problems = {}, []
     for count in _PARTITIONS:
         found[count] = _run(graph, program, {**options, "partitions": count})
         if problem := _compare(found[count], found[1], rounds=rounds):
             problems.append(f"{count} partitions: {problem}")
     count, other = chance.sample(_PARTITIONS, 2)
-    if not 1 < (supersteps := found[count].end[1]):
+    supersteps = found[count].end[1]
+    if supersteps < 2:
         return problems
     store, limit = gp.MemoryStore(), chance.randrange(1, supersteps)
     saving = {**options, "partitions": count, "checkpoint": gp.Checkpoint(store, every=chance.randint(1, 4))}
@@ -94,15 +96,15 @@ def _compare(one: Outcome, other: Outcome, *, rounds: bool) -> str:
         limit = _ROUNDING[one.values.dtype.name]
         pairs = ((one.values, other.values), (np.array(one.aggregated), np.array(other.aggregated)))
         same = all(np.allclose(a, b, rtol=limit, atol=0) for a, b in pairs)
+    if same:
+        return ""
     wrong = np.flatnonzero(one.values != other.values)[:3]
-    return "" if same else (
-        f"the values at {wrong} are {one.values[wrong]}, not {other.values[wrong]}, "
-        f"and aggregates {one.aggregated}, not {other.aggregated}"
-    )
+    values = f"the values at {wrong} are {one.values[wrong]}, not {other.values[wrong]}"
+    return f"{values}, and aggregates {one.aggregated}, not {other.aggregated}"
 
 
-def _message_type(program: gp.VertexProgram) -> np.dtype[Any]:
-    return np.dtype(program.value if program.message_type is None else program.message_type)  # type: ignore[arg-type]
+def _message_type(program: gp.VertexProgram) -> Any:
+    return np.dtype(program.value if program.message_type is None else program.message_type)
 
 
 def _graph(generator: np.random.Generator, chance: random.Random) -> gp.Graph:
@@ -120,8 +122,8 @@ def _graph(generator: np.random.Generator, chance: random.Random) -> gp.Graph:
     if dtype is not None:
         added = generator.integers(1, 8, ends.shape[1]).astype(dtype)
         weights = np.concatenate([*(part[2] for part in parts), added])
-    order = generator.permutation(n)
-    return gp.Graph.from_edgelist(*order[columns], weights, num_vertices=n, directed=chance.random() < 0.5)
+    src, dst = generator.permutation(n)[columns]
+    return gp.Graph.from_edgelist(src, dst, weights, num_vertices=n, directed=chance.random() < 0.5)
 
 
 def _rounding_source(chance: random.Random) -> str:

@@ -140,7 +140,7 @@ def _tight(arcs: list[tuple[int, int, Number]], distances: list[Number], dtype: 
 def _places(distances: list[Number], tight: list[tuple[int, int]], sources: list[int]) -> list[tuple[Number, int]]:
     """Return distances, each with the number of edges that do not change it on the shortest way from a smaller one."""
     begun = {v for u, v in tight if distances[u] < distances[v]} | set(sources)
-    hops = {v: 0 for v in begun}
+    hops = dict.fromkeys(begun, 0)
     for _ in distances:
         for u, v in tight:
             if u in hops and distances[u] == distances[v]:
@@ -358,7 +358,7 @@ def _minima(one: Row, other: Row) -> Fraction:
     return sum((min(one[v], other[v]) for v in one.keys() & other.keys()), Fraction(0))
 
 
-def _quotient(part: Fraction, whole: Fraction) -> Fraction:
+def _quotient(part: Fraction, whole: Fraction | int) -> Fraction:
     return part / whole if whole else Fraction(0)
 
 
@@ -392,9 +392,11 @@ def modularity(edges: Edges, labels: list[int], resolution: float) -> Fraction:
         degrees[u] += weight
         degrees[v] += weight
         inner += 2 * weight if labels[u] == labels[v] else 0
-    whole = sum(degrees)
-    shares = [sum(degrees[v] for v in range(edges.n) if labels[v] == label) for label in set(labels)]
-    return _quotient(inner, whole) - Fraction(resolution) * sum(_quotient(one, whole) ** 2 for one in shares)
+    whole, loss = sum(degrees), Fraction(0)
+    for label in set(labels):
+        share = sum((degrees[v] for v in range(edges.n) if labels[v] == label), Fraction(0))
+        loss += _quotient(share, whole) ** 2
+    return _quotient(inner, whole) - Fraction(resolution) * loss
 
 
 def check_modularity(edges: Edges, labels: list[int], resolution: float, found: float) -> list[str]:

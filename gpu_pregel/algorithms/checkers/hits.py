@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import numpy as np
-
 from gpu_pregel.algorithms.checkers._iterations import check_change, check_scores, in_sums, rounding_of
 from gpu_pregel.errors import VerificationError
 from gpu_pregel.host.graphs.graph import Graph
