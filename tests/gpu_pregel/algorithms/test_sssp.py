@@ -236,7 +236,7 @@ def test_extreme_weights_and_deltas(delta: float | None) -> None:
 
 @pytest.mark.parametrize("delta", [None, 1e38, 1e300])
 def test_sums_and_deltas_beyond_the_type_of_distances(delta: float | None) -> None:
-    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.float32([3e38, 3e37, 3e38]))
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([3e38, 3e37, 3e38], np.float32))
     expected = gp.sssp(graph, 0, device="cpu").distances
     assert gp.sssp(graph, 0, delta=delta, device="python").distances.tolist() == expected.tolist()
 
