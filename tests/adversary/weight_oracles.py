@@ -467,9 +467,9 @@ def _check_total(found: float, weights: list[Number]) -> list[str]:
         if isinstance(found, int):
             right = found == exact
         elif math.isinf(found):
-            right = size > Fraction(1.797e308)
+            right = abs(exact) > Fraction(1.797e308)
         else:
-            right = abs(Fraction(found) - exact) <= Fraction(1e-14) * size
+            right = _is_near(found, exact, 0, Fraction(1e-14) * size)
     return [] if right else [f"the total weight of {[*map(float, weights)]} is {found}"]
 
 
