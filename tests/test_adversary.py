@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from tests.adversary import partitions
 from tests.adversary.__main__ import main, table
 from tests.adversary.askers import AskerTrial
 from tests.adversary.campaigns import CAMPAIGNS, Report
 from tests.adversary.evidence import Findings, Kill, Line, check_end, check_kills, check_repeats
 from tests.adversary.graph_kills import GraphTrial
 from tests.adversary.program import RUN, VERTICES, Settings, program
+from tests.adversary.weight_oracles import Edges, check_paths, check_walks
+from tests.adversary.weights import CHECKS, takes_weighted, try_graph
 from tests.crashes import run_to_end
+from tests.programs import HOPS
 
 # What is found
 
@@ -82,6 +89,42 @@ def test_differences_of_a_run_that_has_ended_are_found(tmp_path: Path) -> None:
     assert found.twice == ["message 1 was received 2 times", "message 3 was not sent"]
 
 
+# Random graphs and programs
+
+
+def test_each_algorithm_with_weights_has_a_check() -> None:
+    assert takes_weighted() <= CHECKS.keys()
+
+
+def test_extreme_weights() -> None:
+    for seed in range(4):
+        assert try_graph(random.Random(f"weights {seed}"), ("python",)) == []
+
+
+def test_wrong_results_for_extreme_weights_are_found() -> None:
+    edges = Edges(3, True, [(0, 1), (0, 2), (1, 2)], np.array([1e20, 1e20, 1.0]))
+    found = gp.sssp(gp.Graph.from_edgelist([0, 0, 1], [1, 2, 2], edges.weights, directed=True), 0, device="cpu")
+    assert check_paths(edges, {"source": [0]}, found) == []
+    assert check_paths(edges, {"source": [1]}, found) != []
+    assert check_walks(edges, {"p": 1.0, "q": 1.0}, np.array([[0, 1, 2, -1]])) == []
+    assert check_walks(edges, {"p": 1.0, "q": 1.0}, np.array([[0, 1, 0, 2]])) != []
+
+
+def test_runs_that_depend_on_the_number_of_partitions_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = gp.uniform(scale=9, edge_factor=1, seed=1)
+    options = {"parameters": None, "frontier": [0], "device": "cpu", "on_limit": "return"}
+    assert partitions.differences(random.Random(1), graph, HOPS, options, rounds=False) == []
+    run = partitions._run
+
+    def other(graph: gp.Graph, program: gp.VertexProgram, options: dict[str, Any]) -> Any:
+        found = run(graph, program, options)
+        return found._replace(values=found.values + options["partitions"])
+
+    monkeypatch.setattr(partitions, "_run", other)
+    found = partitions.differences(random.Random(1), graph, HOPS, options, rounds=False)
+    assert [problem.partition(":")[0] for problem in found][:2] == ["2 partitions", "5 partitions"]
+
+
 # The command
 
 
@@ -116,5 +159,7 @@ def test_the_whole_table_has_the_numbers_of_its_documentation() -> None:
         "programs": 300,
         "sweeps": 200,
         "graphs": 600,
+        "weighted graphs": 2000,
+        "vertex programs": 200,
         "graph kills": 260,
     }

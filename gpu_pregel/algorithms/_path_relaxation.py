@@ -23,25 +23,33 @@ Array = np.ndarray[Any, Any]
 @cache
 def _program(dtype: Any) -> VertexProgram:
     """Return the program that shortens all paths from one source; ``dtype`` is that of the distances."""
-    unreached = _unreached(dtype)
-    is_float = np.dtype(dtype).kind == "f"
+    unreached, longer = _unreached(dtype), _longer(dtype)
     return VertexProgram(
         value=dtype,
         parameters={"source": np.int64},
         init=lambda ctx: 0 if ctx.vertex == ctx.parameters.source else unreached,
         initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
-        message=_longer_float if is_float else _longer_integer,
+        message=lambda value, weight, ctx: longer(value, weight),  # noqa: ARG005
         combine="min",
         apply=lambda value, incoming, ctx: min(value, incoming),  # noqa: ARG005
     )
 
 
-def _longer_float(value: Any, weight: Any, ctx: Any) -> Any:
-    return value + weight
+@cache
+def _longer(dtype: Any) -> Any:
+    """Return the function that adds a weight to a distance; sums beyond the range of floats are infinite.
 
+    The device "python" raises an error where the arithmetic of floats overflows.
+    """
+    if np.dtype(dtype).kind != "f":
+        return lambda distance, weight: distance + np.int64(weight)
+    half, infinite = dtype(0.5), dtype(np.inf)
+    most = half * np.finfo(dtype).max
 
-def _longer_integer(value: Any, weight: Any, ctx: Any) -> Any:
-    return value + np.int64(weight)
+    def longer(distance: Any, weight: Any) -> Any:
+        return infinite if half * distance + half * weight > most else distance + weight
+
+    return longer
 
 
 def shorten_all(graph: Graph, sources: Array, device: DeviceName, progress: bool) -> ProgramResult:
@@ -69,14 +77,16 @@ def _start(graph: Graph, sources: Array) -> Array:
     return distances
 
 
-def _relax_floats(u: Any, v: Any, weight: Any, distances: Any) -> Any:
-    longer = atomics.load(distances, u) + weight
-    return longer < atomics.min(distances, v, longer)
+@cache
+def _relax(dtype: Any) -> Any:
+    """Return the body that shortens the distance of the end of an edge."""
+    longer = _longer(dtype)
 
+    def relax(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+        distance = longer(atomics.load(distances, u), weight)
+        return distance < atomics.min(distances, v, distance)
 
-def _relax_integers(u: Any, v: Any, weight: Any, distances: Any) -> Any:
-    longer = atomics.load(distances, u) + np.int64(weight)
-    return longer < atomics.min(distances, v, longer)
+    return relax
 
 
 def _is_near(v: Any, limit: Any, distances: Any) -> Any:
@@ -96,8 +106,10 @@ def shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
     """Relax the edges of near vertices until none is left, then make the next far ones near."""
     n, dtype = near.graph.num_vertices, _distance_type(near.graph)
     is_float, unreached = np.dtype(dtype).kind == "f", _unreached(dtype)
-    width: Any = delta if is_float else max(1, int(min(delta, UNREACHED - 1)))
-    relax = _relax_floats if is_float else _relax_integers
+    # Limits beyond the dtype would overflow in comparisons with distances.
+    largest = float(np.finfo(dtype).max) if is_float else UNREACHED - 1
+    width: Any = min(delta, largest) if is_float else max(1, int(min(delta, largest)))
+    relax = _relax(dtype)
     distances = near.upload(_start(near.graph, sources))
     far, limit = near.chosen([]), width
     # Each bucket settles a vertex; within it, paths have less than n edges.
@@ -116,8 +128,6 @@ def shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
             return distances
         least = near.full(unreached, dtype, 1)
         process_vertices(_find_least, far, [least, distances])
-        limit = near.download(least)[0].item() + width
-        if not is_float:
-            limit = min(limit, UNREACHED - 1)
+        limit = min(near.download(least)[0].item() + width, largest)
         near = process_vertices(_is_near, far, [limit, distances], returns="frontier")
         far = process_vertices(_is_far, far, [limit, distances], returns="frontier")

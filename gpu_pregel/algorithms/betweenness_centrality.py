@@ -186,7 +186,8 @@ def betweenness_centrality(
     Notes
     -----
     The cost is O(n + m) per source, with weights O(m log n) on the CPU. Lengths are added in float64: paths are equally
-    short if their rounded lengths are equal, and one beyond the range of float64 is no path. The scaling is that of
+    short if their rounded lengths are equal, and one beyond the range of float64 is no path. The part of a shortest
+    path up to each of its vertices is a shortest path too, even if rounding hides a detour. The scaling is that of
     NetworkX, except that a source's own score is 0 and not NaN where it is the only source. Numbers of paths may exceed
     the range of float64.
 
@@ -283,7 +284,8 @@ def edge_betweenness_centrality(
     Notes
     -----
     The cost is O(n + m) per source, with weights O(m log n) on the CPU. Lengths are added in float64: paths are equally
-    short if their rounded lengths are equal, and one beyond the range of float64 is no path.
+    short if their rounded lengths are equal, and one beyond the range of float64 is no path. The part of a shortest
+    path up to each of its vertices is a shortest path too, even if rounding hides a detour.
 
     Examples
     --------

@@ -20,6 +20,9 @@ from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 
 Array = np.ndarray[Any, Any]
 
+_SMALL, _LIFT = 1e-280, 2.0**1000
+"""Sums that are smaller may have underflowed; they are computed again from scores times a power of two."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HitsScores(IteratedScores):
@@ -130,11 +133,11 @@ def hits(
     authorities, shift = np.zeros(n), np.zeros(n)
     iterations, error = 0, np.inf if n else 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
-        found, total, _ = along.advance(hubs, shift)
-        error = along.normalise(found, total or 1.0, authorities)
+        found, total = _advance(along, hubs, shift)
+        error = along.normalise(found, total, authorities)
         authorities = found
-        found, total, _ = against.advance(authorities, shift)
-        error += against.normalise(found, total or 1.0, hubs)
+        found, total = _advance(against, authorities, shift)
+        error += against.normalise(found, total, hubs)
         hubs, iterations = found, iterations + 1
     first, second = along.stats(), against.stats()
     return HitsScores(
@@ -149,3 +152,11 @@ def hits(
         weighted=weighted,
         hubs=hubs,
     )
+
+
+def _advance(sums: NeighborSums, scores: Array, shift: Array) -> tuple[Array, float]:
+    """Return the sums over neighbours up to a factor, and the number that scales their sum to 1."""
+    found, total, _ = sums.advance(scores, shift)
+    if total < _SMALL:
+        found, total, _ = sums.advance(scores * _LIFT, shift)
+    return found, total or 1.0

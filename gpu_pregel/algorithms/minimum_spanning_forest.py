@@ -34,6 +34,7 @@ Array = np.ndarray[Any, Any]
 
 _NO_EDGE = np.iinfo(np.int64).max
 _MAX_VERTICES = 1 << 31
+_SHRINK = np.float64(2.0**-64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,11 +77,18 @@ class SpanningForest(Result):
 
     @cached_property
     def total_weight(self) -> int | float:
-        """The sum of the weights; without weights, the number of edges. Floats are added in double precision."""
+        """The sum of the weights; without weights, the number of edges. Floats are added in double precision.
+
+        It is infinite beyond the range of float64, and NaN if weights are infinite with both signs.
+        """
         if self.weights is None:
             return len(self.edges)
         if self.weights.dtype.kind == "f":
-            return float(self.weights.sum(dtype=np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = self.weights.sum(dtype=np.float64)
+                if not np.isfinite(total):  # a partial sum may be beyond the range of float64, but not the sum
+                    total = (self.weights * _SHRINK).sum() / _SHRINK
+            return float(total)
         if self.weights.itemsize < 8:
             return int(self.weights.sum(dtype=np.int64))
         # The sums of the halves cannot overflow.

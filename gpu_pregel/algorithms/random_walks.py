@@ -37,6 +37,8 @@ _DRAWS = 2 * _TRIALS + 1
 _CHUNK = 256
 """Walks that a CPU thread claims at a time."""
 _LONGEST = (1 << 32) // _DRAWS - 1
+_SCALE = 2.0**500
+"""Factor of weights, which sum to at most 1e150, so that shares of the smallest ones do not underflow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,13 +189,16 @@ def _by_operators(
     key, weighted, p, q = options
     walks = walkers.full(-1, np.int64, len(first) * width)
     process_vertices(_begin, walkers, [walks, width, walkers.upload(first)])
-    indptr, indices, cumulative = _edges(graph, walkers.device, weighted)
+    device = walkers.device
+    indptr, indices, cumulative = _edges(graph, device, weighted)
+    biased = p != 1.0 or q != 1.0
+    weights = _weights(graph, device) if weighted and biased else device.full(0, 0.0, np.float64)
     for step in range(1, width):
         arrays = [walks, width, step, key, indptr, indices, cumulative]
-        if p == q == 1.0 or step == 1:
-            process_vertices(_step, walkers, arrays)
+        if biased and step > 1:
+            process_vertices(_biased_step, walkers, [*arrays, weights, 1.0 / p, 1.0 / q])
         else:
-            process_vertices(_biased_step, walkers, [*arrays, 1.0 / p, 1.0 / q])
+            process_vertices(_step, walkers, arrays)
     return walkers.download(walks).reshape(len(first), width)
 
 
@@ -205,19 +210,23 @@ def _edges(graph: Graph, target: Device, weighted: bool) -> tuple[Any, Any, Any]
 
     def derive() -> Any:
         everyone = Frontier(graph, device=target.name, threads=target.threads)
-        weights = everyone.csr().weights
         cumulative = everyone.full(0.0, np.float64, graph.num_stored_edges)
-        process_vertices(_accumulate, everyone, [indptr, weights, cumulative])
+        process_vertices(_accumulate, everyone, [indptr, everyone.csr().weights, cumulative])
         return cumulative
 
     return indptr, indices, graph._fact(f"cumulative weights on {target.name}", derive)
+
+
+def _weights(graph: Graph, target: Device) -> Any:
+    """Return the weights on a device."""
+    return Frontier(graph, device=target.name, threads=target.threads).csr().weights
 
 
 def _accumulate(v: int, indptr: Any, weights: Any, cumulative: Any) -> int:
     """Sum the weights of a row up to each edge."""
     total = 0.0
     for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
-        total += float(weights[e])
+        total += float(weights[e]) * _SCALE
         cumulative[e] = total
     return 0
 
@@ -278,10 +287,9 @@ def _bias(indptr: Any, indices: Any, t: Any, x: Any, back: Any, away: Any) -> An
     return 1.0 if _has_edge(indptr, indices, t, x) else away
 
 
-def _weight(cumulative: Any, begin: Any, e: Any) -> Any:
-    if len(cumulative) == 0:
-        return 1.0
-    return float(cumulative[e] - cumulative[e - 1]) if e > begin else float(cumulative[e])
+def _share(weights: Any, e: Any, factor: Any) -> Any:
+    """Return the weight of an edge times a factor; in sums up to each edge, small weights may be lost."""
+    return factor if len(weights) == 0 else float(weights[e]) * _SCALE * factor
 
 
 def _biased_step(
@@ -293,6 +301,7 @@ def _biased_step(
     indptr: Any,
     indices: Any,
     cumulative: Any,
+    weights: Any,
     back: float,
     away: float,
 ) -> int:
@@ -320,11 +329,11 @@ def _biased_step(
     # Few edges are likely: weigh all of them.
     total = 0.0
     for e in range(begin, end):
-        total += _weight(cumulative, begin, e) * _bias(indptr, indices, t, np.int64(indices[e]), back, away)
+        total += _share(weights, e, _bias(indptr, indices, t, np.int64(indices[e]), back, away) / largest)
     rest = uniform(key, i, counter + 2 * _TRIALS) * total
     chosen = np.int64(-1)
     for e in range(begin, end):
-        share = _weight(cumulative, begin, e) * _bias(indptr, indices, t, np.int64(indices[e]), back, away)
+        share = _share(weights, e, _bias(indptr, indices, t, np.int64(indices[e]), back, away) / largest)
         if share > 0.0 and rest >= 0.0:
             chosen = np.int64(indices[e])
             rest -= share

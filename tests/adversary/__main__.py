@@ -4,6 +4,7 @@
     python -m tests.adversary --only kills-sqlite --count 20
     python -m tests.adversary --only calls-sqlite --seed 17 --count 1    one failure again, as far as times repeat
     python -m tests.adversary --only networkx               one odd call of each function of NetworkX, 200 times
+    python -m tests.adversary --only weights --only partitions    algorithms and vertex programs, which no kill disturbs
 
 The exit status is 1 if anything is found. Campaigns that need PostgreSQL or a newer kernel are skipped without it.
 """

@@ -17,9 +17,11 @@ from tests.adversary.graph_kills import GraphTrial
 from tests.adversary.graph_victim import Carry
 from tests.adversary.odd_calls import try_calls
 from tests.adversary.owners import Fight
+from tests.adversary.partitions import try_partitions
 from tests.adversary.programs import try_program
 from tests.adversary.system_calls import why_unavailable
 from tests.adversary.trials import Calibration, Trial, Way, stores
+from tests.adversary.weights import try_graph
 from tests.postgres import Cluster, why_missing
 
 
@@ -58,6 +60,12 @@ _MOST_BAD = 10
 """A campaign ends after so many runs with problems."""
 Tell = Callable[[str], None]
 """Shows progress."""
+_TRIALS: dict[str, Callable[[random.Random], list[str]]] = {
+    "programs": try_program,
+    "weighted graphs": try_graph,
+    "vertex programs": try_partitions,
+}
+"""What tries one unit of the campaigns that disturb no run, and returns what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -144,10 +152,10 @@ class Campaign:
         cluster: Cluster | None,
     ) -> tuple[Findings, int, Counter[str]]:  # fmt: skip
         """Disturb one run; return what is found, the number of units, and notes."""
+        if self.unit in _TRIALS:
+            return Findings(errors=_TRIALS[self.unit](chance)), 1, Counter()
         if self.unit == "sweeps":
             return Findings(errors=try_calls(seed)), 1, Counter()
-        if self.unit == "programs":
-            return Findings(errors=try_program(chance)), 1, Counter()
         if self.unit == "graphs":
             from tests.langgraph_oracle import disagreements
 
@@ -196,6 +204,8 @@ CAMPAIGNS = (
     Campaign("networkx", "sweeps", 200),
     Campaign("random-graphs", "graphs", 300),
     Campaign("deferred-graphs", "graphs", 300),
+    Campaign("weights", "weighted graphs", 2000),
+    Campaign("partitions", "vertex programs", 200),
     Campaign("kills-graphs", "graph kills", 200, "sqlite"),
     Campaign("kills-message-graphs", "graph kills", 60, "sqlite", carry="messages"),
 )

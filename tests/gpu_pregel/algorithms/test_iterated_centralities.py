@@ -324,6 +324,16 @@ def test_known_hubs_and_authorities(
     check_hits(graph, scores)
 
 
+@pytest.mark.parametrize("device", ["cpu", "python"])
+def test_the_smallest_weights_do_not_underflow(device: str) -> None:
+    ends = [0, 1, 1], [2, 2, 3]
+    scores = gp.hits(gp.Graph.from_edgelist(*ends, [5e-324] * 3, directed=True), device=device)
+    expected = gp.hits(gp.Graph.from_edgelist(*ends, directed=True), device=device)
+    assert scores.authorities.tolist() == pytest.approx(expected.authorities.tolist(), rel=1e-12)
+    assert scores.hubs.tolist() == pytest.approx(expected.hubs.tolist(), rel=1e-12)
+    check_hits(scores.graph, scores)
+
+
 @settings(max_examples=20)
 @given(st.integers(3, 25), st.integers(0, 99), st.booleans(), st.booleans())
 def test_hubs_and_authorities_are_those_of_networkx(n: int, seed: int, directed: bool, weighted: bool) -> None:

@@ -170,3 +170,18 @@ def test_the_checker_refuses_wrong_weights_and_labels() -> None:
 def test_public_graphs(data: Path, file: str) -> None:
     graph = gp.read_graph(data / file)
     check_minimum_spanning_forest(graph, gp.minimum_spanning_forest(graph))
+
+
+@pytest.mark.parametrize(
+    ("weights", "total"),
+    [
+        ([1.7e308, 1.7e308, 1.0], np.inf),
+        ([1.7e308, 1.7e308, -1.7e308, -1.7e308, 1e300], 1e300),
+        ([-np.inf, 1.7e308, 1.7e308], -np.inf),
+        ([np.inf, -np.inf], np.nan),
+    ],
+)
+def test_totals_beyond_floats(weights: list[float], total: float) -> None:
+    src = np.arange(len(weights))
+    found = gp.minimum_spanning_forest(gp.Graph.from_edgelist(src, src + 1, weights), device="cpu")
+    assert found.total_weight == pytest.approx(total, rel=1e-7, nan_ok=True)

@@ -99,6 +99,25 @@ def test_biased_and_weighted_walks_on_other_devices(device: str) -> None:
         assert np.array_equal(found.walks, expected.walks)
 
 
+@pytest.mark.parametrize("device", ["cpu", "python"])
+def test_shares_of_the_smallest_weights_do_not_underflow(device: str) -> None:
+    graph = gp.Graph.from_edgelist([0, 0, 1], [1, 2, 3], [5e-324, 5e-324, 1.0], directed=True)
+    found = gp.random_walks(graph, [0] * 400, 1, device=device)
+    assert_distributed(Counter(found.walks[:, 1].tolist()), {1: 0.5, 2: 0.5})
+
+
+def test_biased_steps_know_weights_that_vanish_beside_others() -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 1], [1, 2, 3], [1e20, 1.0, 1.0])
+    found = gp.random_walks(graph, [0] * 400, 2, p=1e30, device="cpu")
+    assert_distributed(Counter(found.walks[:, 2].tolist()), {2: 0.5, 3: 0.5})
+
+
+@pytest.mark.parametrize(("weight", "p"), [(5e-324, 1.0), (1e149, 1e-200)])
+def test_biased_steps_of_extreme_weights(weight: float, p: float) -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], [weight, weight], directed=p == 1.0)
+    assert gp.random_walks(graph, [0], 2, p=p, q=1e9, device="cpu").walks[0, 2] == (2 if p == 1.0 else 0)
+
+
 @pytest.mark.parametrize(
     ("starts", "length", "options", "error", "message"),
     [

@@ -234,6 +234,13 @@ def test_extreme_weights_and_deltas(delta: float | None) -> None:
         assert gp.sssp(graph, 0, delta=delta, device="cpu").distances.tolist() == expected
 
 
+@pytest.mark.parametrize("delta", [None, 1e38, 1e300])
+def test_sums_and_deltas_beyond_the_type_of_distances(delta: float | None) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([3e38, 3e37, 3e38], np.float32))
+    expected = gp.sssp(graph, 0, device="cpu").distances
+    assert gp.sssp(graph, 0, delta=delta, device="python").distances.tolist() == expected.tolist()
+
+
 def test_a_graph_without_weights_counts_edges() -> None:
     graph = gp.grid(12, seed=5)
     found, hops = gp.sssp(graph, 3, device="cpu"), gp.bfs(graph, 3, device="cpu")
