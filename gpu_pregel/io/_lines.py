@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -30,11 +31,13 @@ _MOST_LINES = 1 << 12
 _BEFORE_COLUMNS = np.frombuffer(b' \t,;\n"+-', np.uint8)
 _PART = 1 << 16
 _LEADING_ZEROS = re.compile(rb"0[0-9]+(?![^ \t,;\r\n\"])")
+_SIGNED = re.compile(rb"[+-](?<![^ \t,;\n\"][+-])(?:(?<=\+)[0-9]+|(?<=-)0)(?![^ \t,;\r\n\"])")
 _EXACT = 2.0**53
 """float64 represents all integers up to this one."""
 _MOST_DIGITS = 1000
 """Longer numbers are errors; Python refuses to convert several thousand digits."""
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8, which may begin a text."""
 _INT64 = np.iinfo(np.int64)
 _UINT32_MAX = int(np.iinfo(np.uint32).max)
 
@@ -42,7 +45,7 @@ _UINT32_MAX = int(np.iinfo(np.uint32).max)
 def line_blocks(source: Source, block_bytes: int | None = None, *, longest: int = _LONGEST_ROW) -> Iterator[Block]:
     """Yield the text of the file in blocks of complete lines, none of which has more than ``longest`` bytes."""
     size = block_bytes or _BLOCK_BYTES
-    data, number = source.read(size).removeprefix(_BOM), 1
+    data, number = source.read(size).removeprefix(BOM), 1
     if b"\n" not in data and b"\r" in data.strip():
         raise FormatError(source.path, "a carriage return alone does not end a line: use line feeds", 1)
     line: list[bytes] = []
@@ -131,7 +134,7 @@ class Layout:
     is_strict: bool = False
     """Whether comments may only stand before the first row."""
     has_exact_ids: bool = False
-    """Whether ids with leading zeros are errors."""
+    """Whether ids that integers do not keep, such as 007, +7 and -0, are errors."""
     first: int | None = 0
     """The smallest valid id; None for no limit."""
     last: int | None = None
@@ -169,7 +172,7 @@ class LineParser:
         import pyarrow as pa
 
         batches = None
-        if self._layout.has_exact_ids and has_leading_zeros(block):
+        if self._layout.has_exact_ids and has_odd_integers(block):
             return [self._parse_by_line(block, number)]
         if not self._irregular:
             try:
@@ -225,8 +228,10 @@ class LineParser:
         return columns + [np.array(row, layout.weight) for row in rows[layout.ids :]]
 
 
-def has_leading_zeros(block: bytes) -> bool:
-    """Return whether a column is an integer with leading zeros."""
+def has_odd_integers(block: bytes) -> bool:
+    """Return whether a column is an integer with leading zeros, a plus sign, or minus zero."""
+    if (b"+" in block or b"-0" in block) and _SIGNED.search(block):
+        return True
     letters = np.frombuffer(block, np.uint8)
     if _LEADING_ZEROS.match(block):
         return True
@@ -285,20 +290,19 @@ def parse_fields(fields: list[bytes], line: bytes, layout: Layout, *, names: boo
 
 
 def _parse_id(field: bytes, layout: Layout) -> int:
+    as_text = "pass id_type='str' to read all ids as text"
     if not re.fullmatch(rb"[+-]?[0-9]+", field):
         problem = "has a fraction" if re.fullmatch(rb"[+-]?[0-9]*\.[0-9]*", field) else "is not an integer"
         required = layout.first == 0 and layout.last is not None
-        raise ValueError(
-            f"the id {_shown(field)} {problem}{', as num_vertices= requires: omit it' if required else ''}"
-        )
-    if layout.has_exact_ids and re.match(rb"[+-]?0[0-9]", field):
-        raise ValueError(
-            f"the id {_shown(field)} has leading zeros, which integers do not keep: pass id_type='str' to read all ids "
-            f"as text, or id_type='int'"
-        )
+        remedy = ", as num_vertices= requires: omit it" if required else f": {as_text}" if layout.has_exact_ids else ""
+        raise ValueError(f"the id {_shown(field)} {problem}{remedy}")
+    if layout.has_exact_ids and re.match(rb"[+-]?0[0-9]|[+]|-0", field):
+        signed = "has leading zeros" if re.match(rb"[+-]?0[0-9]", field) else "has a sign"
+        raise ValueError(f"the id {_shown(field)} {signed}, which integers do not keep: {as_text}, or id_type='int'")
     value = int(field) if len(field) <= _MOST_DIGITS else None
     if value is None or not _INT64.min <= value <= _INT64.max:
-        raise ValueError(f"the id {_shown(field)} does not fit in 64 bits (signed): renumber the vertices")
+        remedy = as_text if layout.has_exact_ids else "renumber the vertices"
+        raise ValueError(f"the id {_shown(field)} does not fit in 64 bits (signed): {remedy}")
     if layout.first == 0 and value < 0:
         raise ValueError(f"the id {value} is negative: ids start at 0")
     if layout.first is not None and value < layout.first:
@@ -376,13 +380,16 @@ def parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
     try:
         if re.search(r"[^0-9a-zA-Z.+-]", text):
             raise ValueError
-        value = int(text) if dtype.kind in "iu" and re.fullmatch(r"[+-]?[0-9]+", text) else float(text)
+        value = float(text)
     except ValueError:
         raise ValueError(f"the weight {_shown(field)} is not a number: pass weight=None to ignore it") from None
-    if isinstance(value, int):
-        if not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-            raise ValueError(weight_fault(value, dtype))
-        return value
+    if dtype.kind in "iu" and np.isfinite(value):
+        exact = Decimal(text)
+        if exact != exact.to_integral_value():
+            raise ValueError(weight_fault(text, dtype))
+        if not np.iinfo(dtype).min <= exact <= np.iinfo(dtype).max:
+            raise ValueError(weight_fault(int(exact) if len(text) <= 40 and exact.adjusted() < 40 else text, dtype))
+        return int(exact)
     cast, fault = cast_weights(np.array([value]), dtype)
     if fault >= 0:
         raise ValueError(weight_fault(value, dtype))

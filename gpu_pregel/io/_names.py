@@ -33,7 +33,7 @@ def number_ids(table: StringTable, src: Array, dst: Array) -> NumberedIds:
 
     names = table.finish(src, dst)
     names.validate(full=True)
-    trimmed = pa.compute.utf8_trim_whitespace(names)
+    trimmed = pa.compute.utf8_trim(names, " \t\r\n")
     if not trimmed.equals(names):
         shorter = trimmed.dictionary_encode()
         names, rank = shorter.dictionary, np.from_dlpack(shorter.indices).astype(np.uint32)
@@ -57,11 +57,12 @@ def as_integers(names: pyarrow.Array) -> Array | None:
     return np.from_dlpack(unsigned.cast(pa.int64()))
 
 
-def has_leading_zeros(names: pyarrow.Array) -> bool:
-    """Return whether one of these integers is written with leading zeros."""
+def has_odd_integers(names: pyarrow.Array) -> bool:
+    """Return whether one of these integers is written with leading zeros or a plus sign, or is minus zero."""
     import pyarrow.compute
 
-    return bool(pyarrow.compute.any(pyarrow.compute.match_substring_regex(names, r"^[+-]?0[0-9]")).as_py())
+    match = pyarrow.compute.match_substring_regex(names, r"^([+-]?0[0-9]|[+]|-0)")
+    return bool(pyarrow.compute.any(match).as_py())
 
 
 def _all_match(names: pyarrow.Array, pattern: str) -> bool:

@@ -73,11 +73,21 @@ def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
     return cast, int(faults.argmax()) if faults.any() else -1
 
 
+def in_range(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Return whether an integer dtype holds an integer."""
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
+
+
 def weight_fault(value: object, dtype: np.dtype[Any]) -> str:
     """Describe why ``value`` is not a valid weight of ``dtype``."""
     if value != value:
         return "the weight is NaN: use a number or drop the edge"
     remedy = "weight_dtype='float64'" if dtype.kind in "iu" else "another weight_dtype"
+    if dtype.kind in "iu" and isinstance(value, Integral) and dtype.itemsize < 8 + (dtype.kind == "i"):
+        remedy = next(
+            (f"weight_dtype={kind!r}" for kind in ("int64", "uint64") if in_range(value, np.dtype(kind))), remedy
+        )
     exactly = " exactly" if dtype.kind == "f" and isinstance(value, Integral) else ""
     return f"the weight {value} does not fit {dtype}{exactly}: pass {remedy}, or weight=None to ignore the weights"
 

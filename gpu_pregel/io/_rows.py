@@ -12,7 +12,7 @@ from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.string_table import StringTable
 from gpu_pregel.io._files import Source
 from gpu_pregel.io._head import Head
-from gpu_pregel.io._lines import Layout, check_lines
+from gpu_pregel.io._lines import BOM, Layout, check_lines
 from gpu_pregel.kernels.graphs import rows_cpu
 
 Array = np.ndarray[Any, Any]
@@ -93,6 +93,8 @@ def text_parts(source: Source, head: Head, longest: int) -> Iterator[tuple[Array
     letters = np.memmap(source.path, np.uint8, mode="r")
     check_lines(source.path, letters, 1, longest)
     begin = _start_of_line(letters, head.line)
+    if begin == 0 and letters[: len(BOM)].tobytes() == BOM:
+        begin = len(BOM)
     while begin < len(letters):
         end = min(begin + _PART_BYTES, len(letters))
         if end < len(letters):

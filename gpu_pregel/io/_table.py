@@ -13,7 +13,7 @@ from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.io._files import Source
 from gpu_pregel.io._head import Head, check_rows, read_head
 from gpu_pregel.io._lines import line_blocks, may_be_inexact, normalize, parse_weight
-from gpu_pregel.io._names import NumberedIds, as_integers, has_leading_zeros, number_ids
+from gpu_pregel.io._names import NumberedIds, as_integers, has_odd_integers, number_ids
 from gpu_pregel.io._options import ReadOptions, cast_weights, weight_fault
 from gpu_pregel.io._rows import RowParser, can_parse, text_parts
 
@@ -63,8 +63,8 @@ class TableReader:
             self._fail(str(error), names=False)
         if integers is None and wanted == "int":
             self._fail("id_type='int', but an id is a name", names=False)
-        if integers is not None and layout.has_exact_ids and has_leading_zeros(ids.names):
-            self._fail("an id has leading zeros: pass id_type='str' or id_type='int'", names=False)
+        if integers is not None and layout.has_exact_ids and has_odd_integers(ids.names):
+            self._fail("an id has leading zeros or a sign: pass id_type='str' or id_type='int'", names=False)
         if integers is None and layout.last is not None:
             self._fail(f"num_vertices= requires integer ids, but there are names: {layout.last_reason}", names=False)
         if integers is None:

@@ -113,7 +113,12 @@ def as_weights(weight: Any, edges: int) -> Array:
         )
     if weights.dtype.newbyteorder("=") not in WEIGHT_DTYPES:
         wide = weights.dtype.itemsize > 8
+        given = weights
         weights = weights.astype("f8" if wide else "f4" if weights.dtype.kind == "f" else "i4")
+        inexact: Array = np.flatnonzero((weights != given) & ~np.isnan(given)) if wide else np.zeros(0, np.int64)
+        if len(inexact):
+            edge = int(inexact[0])
+            raise GraphError(f"the weight of edge {edge:,}, {given[edge]!s}, is no float64: round the weights yourself")
     weights = np.ascontiguousarray(weights, weights.dtype.newbyteorder("="))
     if weights.dtype.kind == "f":
         missing = np.isnan(weights)

@@ -111,10 +111,15 @@ def from_networkx(graph: networkx.Graph, *, weight: str | None) -> EdgeList:
         return EdgeList(src, dst, numbers if len(numbers) else None, n, _node_ids(nodes))
     data = read_edge_data(graph)
     values = attribute_values(data, weight, None) if any(data) else [None] * len(data)
+    none = next((e for e, value in enumerate(values) if value is None and weight in data[e]), -1)
 
     def name(e: int) -> str:
         return f"edge ({nodes[src[e]]!r}, {nodes[dst[e]]!r})"
 
+    if none >= 0:
+        raise GraphError(
+            f"{name(none)} has the {weight} None: use a number, or pass weight=None to Graph.from_networkx"
+        )
     return EdgeList(src, dst, _networkx_weights(weight, values, name), n, _node_ids(nodes))
 
 
@@ -227,7 +232,8 @@ def _edge_arrays(columns: list[Any], arrays: list[Any]) -> tuple[Any, Any, Array
     src, dst, weights = arrays[0], arrays[1], np.asarray(arrays[2])
     if weights.dtype.kind not in "iuf" and len(weights):
         raise ArgumentTypeError(
-            f"column {columns[2]!r} has weights of dtype {weights.dtype}, not numbers: pass weight=None to ignore it"
+            f"column {columns[2]!r} has weights of dtype {weights.dtype}, not numbers: convert it, as with "
+            f"astype('float64') or 'int64', or pass weight=None to ignore it"
         )
     return src, dst, weights
 

@@ -22,7 +22,7 @@ def by_vertex_number(graph: Graph, name: str, given: Any, *, default: Any = None
     Raises
     ------
     ArgumentError
-        An id is unknown, repeated or left out, or a value is missing.
+        An id is unknown, repeated or left out, or a value is missing or masked.
 
     Examples
     --------
@@ -36,6 +36,10 @@ def by_vertex_number(graph: Graph, name: str, given: Any, *, default: Any = None
     elif hasattr(given, "_vertex_ids") and given.graph is not graph:
         ids, values = given._vertex_ids(), given.to_numpy()
     else:
+        if isinstance(given, np.ma.MaskedArray) and np.any(given.mask):
+            position = int(np.flatnonzero(np.ma.getmaskarray(given))[0])
+            vertex = repr(_id(graph, position)) if given.shape == (graph.num_vertices,) else f"number {position}"
+            raise ArgumentError(f"{name} is masked for the vertex {vertex}: pass a value, as with filled()")
         return given
     try:
         numbers = graph.vertices(ids)

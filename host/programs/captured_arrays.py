@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.errors import CompileError
 from gpu_pregel.host.programs.program import VertexProgram, WakingProgram
 from gpu_pregel.kernels.library.captured import Captured, can_pass
 from gpu_pregel.kernels.library.fingerprint import all_names
@@ -20,6 +21,11 @@ def pass_arrays(program: VertexProgram) -> tuple[VertexProgram, tuple[Array, ...
 
     Arrays remain constants in functions without ``ctx``, such as combiners and the functions that they call, and if
     they are used by a function inside another one.
+
+    Raises
+    ------
+    CompileError
+        An array is masked, or holds times or numbers that no compiled function can read.
     """
     arrays: dict[int, Array] = {}
 
@@ -59,6 +65,8 @@ def _twin(function: Any, arguments: int, arrays: dict[int, Array]) -> Any:
 
     def passed(name: str, value: Any) -> Any:
         nonlocal has_arrays
+        if isinstance(value, np.ndarray):
+            _check_array(plain, name, value)
         if name in used_inside or not can_pass(value):
             return value
         has_arrays = True
@@ -80,3 +88,18 @@ def _twin(function: Any, arguments: int, arrays: dict[int, Array]) -> Any:
     twin = FunctionType(code, namespace, plain.__name__, plain.__defaults__, cells or None)
     twin.__kwdefaults__, twin.__qualname__, twin.__module__ = plain.__kwdefaults__, plain.__qualname__, plain.__module__
     return twin
+
+
+def _check_array(function: FunctionType, name: str, array: Array) -> None:
+    """Raise ``CompileError`` if compiled functions would not read an array as Python does."""
+    if isinstance(array, np.ma.MaskedArray):
+        problem = "is masked, and compiled functions do not see the mask: pass filled()"
+    elif array.dtype.kind in "mM":
+        problem = f"has the dtype {array.dtype}, no numbers: pass numbers, as with astype('int64')"
+    elif array.dtype.kind in "iuf" and (not array.dtype.isnative or array.dtype == np.float16):
+        wide = array.dtype.newbyteorder("=") if array.dtype != np.float16 else np.dtype(np.float32)
+        problem = f"has the dtype {array.dtype.str}, which compiled functions cannot read: pass astype({wide.name!r})"
+    else:
+        return
+    place = f"{function.__code__.co_filename}, line {function.__code__.co_firstlineno}"
+    raise CompileError(f"the array {name!r} of {function.__name__} ({place}) {problem}")

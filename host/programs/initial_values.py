@@ -72,9 +72,6 @@ def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
     array, rounded = as_numbers(given)
     if rounded >= 0:
         raise ArgumentError(f"{label} is, at vertex {rounded:,}, {inexact_number(given[rounded])}")
-    if isinstance(given, np.ma.MaskedArray) and given.mask.any():
-        vertex = int(np.flatnonzero(given.mask)[0])
-        raise ArgumentError(f"{label} is masked at vertex {vertex:,}: pass a value, as with filled()")
     if array.shape != (n,):
         raise ArgumentError(
             f"{label} has shape {array.shape}, but the graph has {n:,} vertices: pass one value each, "

@@ -154,3 +154,18 @@ def test_an_index_that_the_master_has_set_names_the_vertex(name: Any) -> None:
     )
     with pytest.raises(gp.errors.VertexError, match=r"apply fails for vertex 2 in superstep 3 .*table"):
         gp.run(PATH, program, device=name, check=name == "cpu", max_supersteps=9)
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        (np.ma.array([1.0, 2.0], mask=[False, True]), "is masked, and compiled functions do not see the mask"),
+        (np.array(["2026-01-01"] * 5, "M8[ns]"), r"has the dtype datetime64\[ns\], no numbers"),
+        (np.zeros(5, ">f8"), r"has the dtype >f8, which compiled functions cannot read: pass astype\('float64'\)"),
+        (np.zeros(5, np.float16), r"has the dtype <f2, .*: pass astype\('float32'\)"),
+    ],
+)
+def test_arrays_that_compiled_functions_cannot_read_are_named(table: Any, problem: str) -> None:
+    program = gp.VertexProgram(**plain(init=lambda ctx: float(table[ctx.vertex])))
+    with pytest.raises(CompileError, match=rf"the array 'table' of <lambda> \(.*arrays.py, line \d+\) {problem}"):
+        gp.run(PATH, program, device="cpu")

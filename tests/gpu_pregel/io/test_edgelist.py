@@ -94,7 +94,7 @@ REJECTED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = 
         "a.wel",
         "0 1 2\n1 2 .5\n",
         2,
-        "the weight 0.5 does not fit int32",
+        "the weight .5 does not fit int32",
         {"weight_dtype": np.int32},
     ),
     ("large weight", "a.wel", "0 1 2147483648\n", 1, "2147483648 does not fit int32", {"weight_dtype": np.int32}),
@@ -191,6 +191,19 @@ def test_weight_dtype(dtype: str, write_file: WriteFile) -> None:
     graph = gp.read_graph(write_file("a.wel", "0 1 7\n1 2 3.0\n"), weight_dtype=dtype, directed=True)
     assert graph.weights is not None
     assert (graph.weights.dtype, graph.weights.tolist()) == (np.dtype(dtype), [7, 3])
+
+
+@pytest.mark.parametrize("name", ["a.wel", "a.csv"])
+@pytest.mark.parametrize("text", [f"{2**53 + 1}{rest}" for rest in (".0", ".", "e0", "0e-1", "")])
+def test_integers_are_exact_in_every_form(name: str, text: str, write_file: WriteFile) -> None:
+    line = f"1 2 {text}\n" if name == "a.wel" else f"source,target,weight\n1,2,{text}\n"
+    graph = gp.read_graph(write_file(name, line), directed=True, weight_dtype="int64")
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [2**53 + 1]
+    with pytest.raises(FormatError, match=r"5 does not fit int64"):
+        gp.read_graph(write_file(name, line.replace(text, f"{2**53 + 1}.5")), weight_dtype="int64")
+    with pytest.raises(FormatError, match=rf"{2**64 - 1} does not fit int64: pass weight_dtype='uint64'"):
+        gp.read_graph(write_file(name, line.replace(text, f"{2**64 - 1}")), weight_dtype="int64")
 
 
 def test_integer_weights_keep_64_bits(write_file: WriteFile) -> None:

@@ -67,3 +67,10 @@ def test_a_missing_node_of_networkx_is_refused(node: Any) -> None:
 def test_initial_integers_are_not_rounded(values: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         gp.run(gp.Graph.from_edgelist([0, 1], [1, 2], [1, 2]), DISTANCES, initial=values, device="python")
+
+
+def test_long_doubles_are_not_rounded() -> None:
+    weights = np.array([0.5, 2**53 + 1], np.longdouble)
+    with pytest.raises(GraphError, match=rf"the weight of edge 1, {2**53 + 1}\.0, is no float64"):
+        gp.Graph.from_edgelist([0, 1], [1, 2], weights)
+    assert gp.Graph.from_edgelist([0], [1], weights[:1], directed=True).weights == [0.5]

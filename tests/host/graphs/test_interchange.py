@@ -140,3 +140,12 @@ def test_a_missing_package_is_reported_with_the_remedy(monkeypatch: pytest.Monke
     monkeypatch.setattr("gpu_pregel.host.arguments.import_module", without_networkx)
     with pytest.raises(MissingPackageError, match="needs the package networkx: pip install networkx"):
         gp.Graph.from_edgelist([0], [1]).to_networkx()
+
+
+@pytest.mark.parametrize("others", [[], [("b", "c", 1.5)]])
+def test_a_weight_that_is_none_is_named(others: list[Any]) -> None:
+    graph = networkx.Graph()
+    graph.add_edge("a", "b", weight=None)
+    graph.add_weighted_edges_from(others)
+    with pytest.raises(GraphError, match=r"edge \('a', 'b'\) has the weight None: use a number, or pass weight=None"):
+        gp.Graph.from_networkx(graph)

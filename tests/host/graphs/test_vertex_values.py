@@ -131,3 +131,14 @@ def test_a_frontier_of_flags_is_aligned_too() -> None:
     other = gp.run(GRAPH, ADD, initial=[1, 2, 3, 4], frontier=[3], **ends)  # type: ignore[arg-type]
     assert np.array_equal(np.asarray(one.values), np.asarray(other.values))
     assert gp.Frontier(GRAPH, flags, device="cpu").vertices().tolist() == [3]
+
+
+def test_masked_values_are_refused() -> None:
+    graph = gp.Graph.from_edgelist(["ann", "bob"], ["bob", "ann"], directed=True)
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(ArgumentError, match="personalization is masked for the vertex 'bob': pass a value"):
+        gp.pagerank(graph, personalization=masked)
+    with pytest.raises(ArgumentError, match="labels is masked for the vertex 'bob'"):
+        gp.modularity(graph.to_undirected(), masked)
+    whole = np.ma.array([1.0, 2.0], mask=[False, False])
+    assert gp.pagerank(graph, personalization=whole).scores.sum() == pytest.approx(1)

@@ -209,7 +209,7 @@ def test_results_can_be_pickled(protocol: int) -> None:
         (5, ArgumentError, r"initial has shape \(\), but the graph has 4 vertices"),
         ([1, 2, 3], ArgumentError, r"initial has shape \(3,\), but the graph has 4 vertices"),
         ([[1], [2], [3], [4]], ArgumentError, r"initial has shape \(4, 1\)"),
-        (np.ma.masked_greater([1, 2, 3, 4], 2), ArgumentError, "initial is masked at vertex 2: pass a value"),
+        (np.ma.masked_greater([1, 2, 3, 4], 2), ArgumentError, "initial is masked for the vertex 2: pass a value"),
         ([1.0, 2, 3, 4], ArgumentTypeError, "initial has dtype float64, but int64 is declared: convert it"),
         (["a", "b", "c", "d"], ArgumentTypeError, "initial has dtype <U1, but int64 is declared"),
         (np.array([0, 1, 2, 2**63], np.uint64), ArgumentError, "initial is 9,223,372,036,854,775,808 at vertex 3, but"),
