@@ -181,8 +181,8 @@ def read_graph(
     Notes
     -----
     If every id of a text file is an integer, the ids are integers; otherwise all of them are strings, unless
-    ``id_type`` says what they are. Blanks and tabs around an id are ignored, also in quotes. In .csv and .tsv files, and wherever commas or
-    semicolons separate the columns, ids may be quoted; in .tsv files, ids may contain blanks.
+    ``id_type`` says what they are. Blanks and tabs around an id are ignored, also in quotes. In .csv and .tsv files,
+    and wherever commas or semicolons separate the columns, ids may be quoted; in .tsv files, ids may contain blanks.
 
     Raises
     ------
