@@ -195,8 +195,10 @@ def _compile(
     checks = ProgramChecks(
         program, value, message, _parameters(program), digest, weight=weight, draws=draws, captured=captured
     )
-    dtypes = checks.run(*_device_functions(program, combine, device))
-    one, contributions = _device_functions(program, combine, jit)
+    plain = _device_functions(program, combine, device)
+    dtypes = checks.run(*plain)
+    # What the checks have compiled for the CPU is part of the kernels.
+    one, contributions = plain if jit is device else _device_functions(program, combine, jit)
     aggregators, aggregates, folds = [], [], []
     for name, aggregator in program.aggregators.items():
         fold, start = resolve_combiner(aggregator.combine, Fields((dtypes[name],), False))
