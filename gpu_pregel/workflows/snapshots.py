@@ -218,7 +218,7 @@ class _Reader:
                     return
                 if not is_hidden:
                     yield self.snapshot(run, step)
-                is_hidden = moment.is_idle  # the state before is the same
+                is_hidden = self._is_idle(moment)  # the state before is the same
                 if self._given(moment) is not None:
                     yield self.before_input(run, step)
             if row.parent is None:
@@ -301,6 +301,10 @@ class _Reader:
             tasks=(TaskSnapshot(START, START, result=given),),
         )
 
+    def _is_idle(self, moment: Moment) -> bool:
+        """Whether a state equals the one before; where edges carry messages, the end is idle, but has the results."""
+        return self._runs.is_shared and moment.is_idle
+
     def _given(self, moment: Moment) -> dict[str, Any] | None:
         """Return the input of which a state was made, or None."""
         return moment.given(self._empty) if self._runs.is_shared else None
@@ -333,9 +337,10 @@ class _Reader:
         for task in due:
             encoded, error, result = id_key(task), None, None
             entry, record = ledger.find_entry(encoded), ledger.records.get(encoded)
-            if record is not None:
-                if not runs.is_shared:
+            if record is not None and not runs.is_shared:
+                if is_present:
                     continue
+            elif record is not None:
                 is_done = not any(name in (IDLE, UPDATED) for name, _ in record.aggregates)
                 result = updates_of(record.aggregates) if is_done else None
             elif entry is not None and entry.status == "failed" and entry.failure is not None:
@@ -369,7 +374,7 @@ class _Reader:
 
     def _parent(self, run: str, superstep: int) -> dict[str, Any] | None:
         before = self._before(run, superstep)
-        while before is not None and self._read(run, superstep).is_idle:
+        while before is not None and self._is_idle(self._read(run, superstep)):
             (run, superstep), before = before, self._before(*before)
         return None if before is None else self._config(*before)
 

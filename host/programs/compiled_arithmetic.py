@@ -77,21 +77,30 @@ for _name in _UNARY:
     setattr(Float32, _name, _unchanged(_name))
 
 
-@lru_cache(1000)
 def inverting_bools(code: CodeType) -> CodeType:
     """Return code in which ``~`` is ``not`` for bools, as in compiled code; Python gives -1 or -2, which are true.
 
     It is the code itself if it has no ``~``, or if its source is not known.
     """
-    if not any(one.opname == "UNARY_INVERT" for each in _nested(code) for one in dis.get_instructions(each)):
+    if not _inverts(code):
         return code
-    text = "".join(linecache.getlines(code.co_filename))
+    return _inverting(code, code.co_filename)
+
+
+@lru_cache(1000)
+def _inverts(code: CodeType) -> bool:
+    """Whether a function, or one inside it, has a ``~``."""
+    return any(one.opname == "UNARY_INVERT" for each in _nested(code) for one in dis.get_instructions(each))
+
+
+@lru_cache(1000)
+def _inverting(code: CodeType, file: str) -> CodeType:
+    """Return the code that inverts bools; code of two files may be equal, so that the file is part of the key."""
+    text = "".join(linecache.getlines(file))
     try:
         tree = ast.parse(text)
-        before = compile(text, code.co_filename, "exec", dont_inherit=True)
-        after = compile(
-            ast.fix_missing_locations(_Inversions().visit(tree)), code.co_filename, "exec", dont_inherit=True
-        )
+        before = compile(text, file, "exec", dont_inherit=True)
+        after = compile(ast.fix_missing_locations(_Inversions().visit(tree)), file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return code
     pairs = zip(_nested(before), _nested(after), strict=True)

@@ -48,7 +48,7 @@ FAULTS: list[tuple[dict[str, Body], str, gp.Graph, dict[str, Any], str]] = [
         *("strongly_connected_components", CYCLE, {}, "passing colors on"),
     ),
     ({"strongly_connected_components._join": true}, "strongly_connected_components", CYCLE, {}, "adding vertices"),
-    ({"_path_relaxation._relax_floats": true}, "sssp", PATH, {"source": 0, "delta": 1}, "shortening paths"),
+    ({"_path_relaxation._relax": lambda dtype: true}, "sssp", PATH, {"source": 0, "delta": 1}, "shortening paths"),
     ({"_path_relaxation._is_far": true}, "sssp", PATH, {"source": 0, "delta": 1}, "settling vertices"),
     (
         {"_dependencies._discover": true, "_dependencies._count_paths": zero},

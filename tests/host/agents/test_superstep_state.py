@@ -190,7 +190,7 @@ def test_failures_keep_the_attempts_and_the_value(base_every: int) -> None:
 
 def test_states_of_earlier_releases_have_neither() -> None:
     failed = FailedVertex(3, Failure("exception", "ValueError", "no", "", False), [encode("in")], 2, encode(5))
-    state = State({b"": VertexData(encode(0), ())}, {}, {}, "compute", {encode("a"): failed})
+    state = State({encode("b"): VertexData(encode(0), ())}, {}, {}, "compute", {encode("a"): failed})
     packed = pack_state(state)
     assert unpack_state(packed).failed == state.failed
     columns = list(decode(packed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 import warnings
 from collections.abc import Callable
@@ -94,3 +95,14 @@ def test_devices_agree(device: Any) -> None:
     everything = gp.Frontier(graph, range(4), device=device)
     total = gp.process_vertices(lambda v: factor * (v + 0.5) if ~(v > 1) else 0.0, everything)
     assert total == 0.5 * tenth + 1.5 * tenth
+
+
+def test_equal_functions_of_two_files_keep_their_files(tmp_path: Any) -> None:
+    for text in ("def invert(x):\n    return ~x\n", "def keep(x):\n    return x\n"):
+        for name in ("one.py", "two.py"):
+            path, names = tmp_path / name, dict[str, Any]()
+            path.write_text(text)
+            linecache.checkcache(str(path))
+            exec(compile(text, str(path), "exec"), names)
+            (function,) = (value for value in names.values() if callable(value))
+            assert interpreted_function(function).__code__.co_filename == str(path)
