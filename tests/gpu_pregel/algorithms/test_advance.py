@@ -31,6 +31,11 @@ def true(*_: Any) -> bool:
     return True
 
 
+def near(u: Any, v: Any, weight: Any, distances: Any) -> bool:
+    distances[v] = 0
+    return True
+
+
 # Bodies and what they are replaced by, the algorithm, its graph and other arguments, and what does not advance.
 FAULTS: list[tuple[dict[str, Body], str, gp.Graph, dict[str, Any], str]] = [
     ({"greedy_color._color": true}, "greedy_color", PATH, {}, "coloring vertices"),
@@ -48,7 +53,7 @@ FAULTS: list[tuple[dict[str, Body], str, gp.Graph, dict[str, Any], str]] = [
         *("strongly_connected_components", CYCLE, {}, "passing colors on"),
     ),
     ({"strongly_connected_components._join": true}, "strongly_connected_components", CYCLE, {}, "adding vertices"),
-    ({"_path_relaxation._relax": lambda dtype: true}, "sssp", PATH, {"source": 0, "delta": 1}, "shortening paths"),
+    ({"_path_relaxation._relax": lambda dtype: near}, "sssp", PATH, {"source": 0, "delta": 1}, "shortening paths"),
     ({"_path_relaxation._is_far": true}, "sssp", PATH, {"source": 0, "delta": 1}, "settling vertices"),
     (
         {"_dependencies._discover": true, "_dependencies._count_paths": zero},
