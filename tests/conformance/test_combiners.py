@@ -59,7 +59,7 @@ CHAINS = [
     *[("sum", np.int8), ("min", np.bool_), ("sum", np.uint64), ("min", np.float64)],
 ]
 """Pairs whose small frontiers are pushed in chains: each combiner, and an element of each size."""
-EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if np.dtype(dtype).itemsize == 4 or dtype is np.bool_]
+EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if dtype in (np.int32, np.float32, np.bool_)]
 """Pairs tried on the CPU, whose kernels are the same for all dtypes."""
 
 

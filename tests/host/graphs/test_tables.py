@@ -307,7 +307,7 @@ WRONG: list[tuple[str, dict[str, Any], dict[str, Any], type[Exception], str]] = 
         {"src": [0], "dst": [1], "value": ["x"]},
         {},
         ArgumentTypeError,
-        "column 'value' has weights of dtype object, not numbers: pass weight=None",
+        "column 'value' has weights of dtype object, not numbers: convert it, as with astype",
     ),
 ]
 
