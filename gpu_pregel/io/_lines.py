@@ -16,7 +16,7 @@ from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.graphs.csr import building_memory
 from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.io._files import Source
-from gpu_pregel.io._options import cast_weights, weight_fault
+from gpu_pregel.io._options import cast_weights, in_range, weight_fault
 
 Array = np.ndarray[Any, Any]
 Block = tuple[bytes, int]
@@ -387,7 +387,7 @@ def parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
         exact = Decimal(text)
         if exact != exact.to_integral_value():
             raise ValueError(weight_fault(text, dtype))
-        if not np.iinfo(dtype).min <= exact <= np.iinfo(dtype).max:
+        if not in_range(exact, dtype):
             raise ValueError(weight_fault(int(exact) if len(text) <= 40 and exact.adjusted() < 40 else text, dtype))
         return int(exact)
     cast, fault = cast_weights(np.array([value]), dtype)

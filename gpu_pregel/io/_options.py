@@ -74,7 +74,7 @@ def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
 
 
 def in_range(value: Any, dtype: np.dtype[Any]) -> bool:
-    """Return whether an integer dtype holds an integer."""
+    """Return whether a whole number is in the range of an integer dtype."""
     limits = np.iinfo(dtype)
     return bool(limits.min <= value <= limits.max)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import CompileError
+from gpu_pregel.host.programs.functions import captured_values
 from gpu_pregel.host.programs.program import VertexProgram, WakingProgram
 from gpu_pregel.kernels.library.captured import Captured, can_pass
 from gpu_pregel.kernels.library.fingerprint import all_names
@@ -55,6 +56,8 @@ def _twin(function: Any, arguments: int, arrays: dict[int, Array]) -> Any:
     """
     plain = getattr(function, "py_func", function)
     if not isinstance(plain, FunctionType) or plain.__code__.co_argcount != arguments:
+        return function
+    if not any(isinstance(value, np.ndarray) for value in captured_values(plain)):
         return function
     code, names = plain.__code__, all_names(plain.__code__)
     used_inside: set[str] = set()

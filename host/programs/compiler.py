@@ -86,7 +86,6 @@ def compile_program(program: VertexProgram, *, weight: np.dtype[Any] | None, che
     weight = weight if program.sends_per_edge else None
     has_weights = weight is not None
     fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
-    captured = tuple(array.dtype for array in arrays)
 
     kernel, function = (checked_jit_program, checked_device) if check else (jit_program, device)
 
@@ -103,9 +102,7 @@ def compile_program(program: VertexProgram, *, weight: np.dtype[Any] | None, che
         }
 
     key = ("cpu", check, weight, fingerprint.hexdigest())
-    found = _from_memory(key, program, captured, weight, fingerprint, function, make_kernels)
-    # Errors name the lines of this declaration, not of an equal one before it.
-    return replace(found, declaration=declared, captured=arrays)
+    return _from_memory(key, declared, program, arrays, weight, fingerprint, function, make_kernels)
 
 
 def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
@@ -128,7 +125,6 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     declared, (program, arrays) = program, pass_arrays(program)
     weight = weight if program.sends_per_edge else None
     fingerprint = fingerprint_program(program, has_weights=weight is not None, with_package=True)
-    captured = tuple(array.dtype for array in arrays)
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
@@ -147,8 +143,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         return guards_cuda.with_guards(functions, raising_roles(functions, kinds, digest))
 
     key = ("cuda", offset, weight, fingerprint.hexdigest())
-    found = _from_memory(key, program, captured, weight, fingerprint, jit_cuda.device, make_kernels, guard)
-    return replace(found, declaration=declared, captured=arrays)
+    return _from_memory(key, declared, program, arrays, weight, fingerprint, jit_cuda.device, make_kernels, guard)
 
 
 def _is_chained(program: VertexProgram, functions: Functions) -> bool:
@@ -163,8 +158,9 @@ def _is_chained(program: VertexProgram, functions: Functions) -> bool:
 
 def _from_memory(
     key: Any,
+    declared: VertexProgram,
     program: VertexProgram,
-    captured: tuple[np.dtype[Any], ...],
+    arrays: tuple[Array, ...],
     weight: np.dtype[Any] | None,
     fingerprint: Fingerprint,
     jit: Jit,
@@ -174,9 +170,11 @@ def _from_memory(
     found: CompiledProgram | None = _compiled.get(key)
     if found is None:
         with compiling():
+            captured = tuple(array.dtype for array in arrays)
             found = _compile(program, captured, weight, fingerprint, jit, make_kernels, guard)
         _compiled.keep(key, found)
-    return found
+    # With the arrays, and errors that name the lines, of this declaration, not of an equal one before it.
+    return replace(found, declaration=declared, captured=arrays)
 
 
 def _compile(

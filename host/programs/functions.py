@@ -39,7 +39,7 @@ def is_recursive(function: Any) -> bool:
     return isinstance(plain, FunctionType) and any(
         one in _reachable(callee)
         for one in _reachable(plain)
-        for callee in _captured(one)
+        for callee in captured_values(one)
         if isinstance(callee, FunctionType) and not is_of_library(callee)
     )
 
@@ -50,15 +50,15 @@ def _as_compiled(value: Any) -> Any:
 
 def _differs(function: FunctionType) -> bool:
     """Whether a function computes otherwise than compiled code."""
-    if any(type(value) is np.float32 for value in _captured(function)):
+    if any(type(value) is np.float32 for value in captured_values(function)):
         return True
     return inverting_bools(function.__code__) is not function.__code__
 
 
-def _captured(function: FunctionType) -> Iterator[Any]:
+def captured_values(function: FunctionType) -> Iterator[Any]:
     """Yield the values of the globals and closures that a function uses."""
     names = all_names(function.__code__)
-    yield from (value for name, value in function.__globals__.items() if name in names)
+    yield from (function.__globals__[name] for name in names & function.__globals__.keys())
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -72,7 +72,7 @@ def _reachable(function: FunctionType) -> Iterator[FunctionType]:
     while waiting:
         one = waiting.pop()
         yield one
-        for value in _captured(one):
+        for value in captured_values(one):
             if isinstance(value, FunctionType) and id(value) not in seen and not is_of_library(value):
                 seen.add(id(value))
                 waiting.append(value)
