@@ -15,7 +15,7 @@ import numpy as np
 import gpu_pregel as gp
 from benchmarks._counts import KernelCounts, count_run
 from gpu_pregel.host.programs.direction_costs import SECTOR
-from gpu_pregel.host.programs.directions import PULL_SHARE
+from gpu_pregel.host.traverse.directions import PULL_SHARE
 from gpu_pregel.kernels.library import atomics
 
 LIMITS = {"dense": 1.2, "sparse": 1.5}

@@ -87,22 +87,22 @@ if TYPE_CHECKING:
     from gpu_pregel.host.mixed.agent_context import AgentContext as AgentContext
     from gpu_pregel.host.mixed.agents import Agents as Agents
     from gpu_pregel.host.mixed.run import run as run
-    from gpu_pregel.host.programs.buckets import Buckets as Buckets
     from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
-    from gpu_pregel.host.programs.frontier import Frontier as Frontier
-    from gpu_pregel.host.programs.operators import process_edges as process_edges
-    from gpu_pregel.host.programs.operators import process_vertices as process_vertices
-    from gpu_pregel.host.programs.program import Combiner as Combiner
     from gpu_pregel.host.programs.program import VertexProgram as VertexProgram
     from gpu_pregel.host.stores.memory import MemoryStore as MemoryStore
     from gpu_pregel.host.stores.postgres import PostgresStore as PostgresStore
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
+    from gpu_pregel.host.traverse.buckets import Buckets as Buckets
+    from gpu_pregel.host.traverse.combiners import Combiner as Combiner
+    from gpu_pregel.host.traverse.frontier import Frontier as Frontier
+    from gpu_pregel.host.traverse.operators import process_edges as process_edges
+    from gpu_pregel.host.traverse.operators import process_vertices as process_vertices
     from gpu_pregel.io import read_graph as read_graph
     from gpu_pregel.kernels.library import atomics as atomics
     from gpu_pregel.kernels.library import sorted_rows as sorted_rows
     from gpu_pregel.kernels.library.draws import random as random
-    from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
+    from gpu_pregel.kernels.programs.functions import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
 
@@ -110,15 +110,15 @@ _HOMES = {
     "AgentContext": "gpu_pregel.host.mixed.agent_context",
     "Agents": "gpu_pregel.host.mixed.agents",
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
-    "Buckets": "gpu_pregel.host.programs.buckets",
+    "Buckets": "gpu_pregel.host.traverse.buckets",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
-    "Frontier": "gpu_pregel.host.programs.frontier",
+    "Frontier": "gpu_pregel.host.traverse.frontier",
     "Graph": "gpu_pregel.host.graphs.graph",
     "MemoryStore": "gpu_pregel.host.stores.memory",
     "PostgresStore": "gpu_pregel.host.stores.postgres",
     "SQLiteStore": "gpu_pregel.host.stores.sqlite",
-    "VertexContext": "gpu_pregel.kernels.programs.fields",
+    "VertexContext": "gpu_pregel.kernels.programs.functions",
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
     "atomics": "gpu_pregel.kernels.library",
@@ -126,8 +126,8 @@ _HOMES = {
     "grid": "gpu_pregel.host.graphs.generators",
     "kronecker": "gpu_pregel.host.graphs.generators",
     "networkx": "gpu_pregel",
-    "process_edges": "gpu_pregel.host.programs.operators",
-    "process_vertices": "gpu_pregel.host.programs.operators",
+    "process_edges": "gpu_pregel.host.traverse.operators",
+    "process_vertices": "gpu_pregel.host.traverse.operators",
     "random": "gpu_pregel.kernels.library.draws",
     "read_graph": "gpu_pregel.io",
     "run": "gpu_pregel.host.mixed.run",

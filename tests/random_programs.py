@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import gpu_pregel as gp
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 
 Generator = np.random.Generator
 

@@ -23,6 +23,7 @@ ROOMS = [
     ("gpu_pregel.host.stores",),
     ("gpu_pregel.host.superstep",),
     ("gpu_pregel.host.graphs",),
+    ("gpu_pregel.host.traverse",),
     ("gpu_pregel.host.programs", "gpu_pregel.host.agents"),
     ("gpu_pregel.host.mixed",),
     ("gpu_pregel",),

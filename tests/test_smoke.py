@@ -8,7 +8,7 @@ import sys
 
 from tests.smoke import FILES, NAMES, ROOT
 
-FOR_CUDA_ALONE = {"tests/kernels", "tests/kernels/algorithms", "tests/kernels/programs"}
+FOR_CUDA_ALONE = {"tests/kernels", "tests/kernels/algorithms", "tests/kernels/programs", "tests/kernels/traverse"}
 """Rooms all of whose tests compile kernels for CUDA."""
 
 

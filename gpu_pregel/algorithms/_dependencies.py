@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.advance import Advance
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]

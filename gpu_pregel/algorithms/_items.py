@@ -7,7 +7,7 @@ import numpy as np
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.traverse.frontier import Frontier
 
 
 def items(count: int, target: Device, *, progress: bool = False) -> Frontier:

@@ -14,8 +14,8 @@ import numpy as np
 from gpu_pregel.algorithms._levels import Level, LevelPhases, Objective, Search, is_serial
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]

@@ -10,11 +10,11 @@ import numpy as np
 from gpu_pregel.algorithms._paths import UNREACHED
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import ProgramResult, run
 from gpu_pregel.host.superstep.advance import Advance
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]

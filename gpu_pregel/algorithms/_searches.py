@@ -13,10 +13,10 @@ from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]

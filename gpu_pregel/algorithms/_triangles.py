@@ -17,9 +17,9 @@ from gpu_pregel.algorithms._degree_order import count_groups, place_vertices
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_edges
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_edges
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.sorted_rows import count_common
 

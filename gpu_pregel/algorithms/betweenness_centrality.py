@@ -20,8 +20,8 @@ from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result, VertexResult
-from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.frontier import Frontier
 
 Array = np.ndarray[Any, Any]
 

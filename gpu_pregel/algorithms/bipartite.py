@@ -17,7 +17,7 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.programs.operators import process_edges
+from gpu_pregel.host.traverse.operators import process_edges
 
 Array = np.ndarray[Any, Any]
 

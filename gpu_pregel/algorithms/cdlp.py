@@ -21,9 +21,9 @@ from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_vertices
 
 Array = np.ndarray[Any, Any]
 

@@ -22,9 +22,9 @@ from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.advance import Advance
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library import atomics
 
 if TYPE_CHECKING:

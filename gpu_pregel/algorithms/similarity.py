@@ -26,9 +26,9 @@ from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.algorithms.coefficients import COSINE, JACCARD, OVERLAP, ratio
 from gpu_pregel.kernels.library.sorted_rows import count_common, find
 

@@ -17,10 +17,10 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_edges
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_edges
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]

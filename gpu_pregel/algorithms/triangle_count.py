@@ -19,9 +19,9 @@ from gpu_pregel.algorithms._triangles import count_links, count_links_by_operato
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_vertices
 
 Array = np.ndarray[Any, Any]
 

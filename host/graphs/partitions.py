@@ -17,7 +17,7 @@ from gpu_pregel.host.devices.threads import parallel
 from gpu_pregel.host.graphs.csr import CSR, read_only
 from gpu_pregel.kernels.graphs import partition_cpu
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS
-from gpu_pregel.kernels.programs.rows_cpu import HUB_EDGES
+from gpu_pregel.kernels.traverse.rows_cpu import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
 

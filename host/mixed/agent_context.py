@@ -12,7 +12,7 @@ from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.programs.interpreter import MisfitError, fit
-from gpu_pregel.kernels.programs.fields import Fields, named_type
+from gpu_pregel.kernels.traverse.fields import Fields, named_type
 
 if TYPE_CHECKING:
     import random

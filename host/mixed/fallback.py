@@ -28,7 +28,7 @@ from gpu_pregel.host.programs.python_state import InterpretedProgram, interpret_
 from gpu_pregel.host.programs.run import Given, ProgramResult, identify
 from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator, MasterAggregator
 from gpu_pregel.host.superstep.trace import Trace, aggregate_columns, traced_value, without_extremes
-from gpu_pregel.kernels.programs.fields import Fields, named_type
+from gpu_pregel.kernels.traverse.fields import Fields, named_type
 
 Array = np.ndarray[Any, Any]
 _BLOCK_ROWS = 32

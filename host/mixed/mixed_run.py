@@ -35,7 +35,6 @@ from gpu_pregel.host.mixed.numeric_side import NumericSide
 from gpu_pregel.host.mixed.policy import MixedPolicy
 from gpu_pregel.host.programs.checkpoints import Checkpoint
 from gpu_pregel.host.programs.compiler import program_fields
-from gpu_pregel.host.programs.directions import Mode
 from gpu_pregel.host.programs.master_compute import master_compute
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
@@ -52,8 +51,9 @@ from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.host.superstep.progress import announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.host.traverse.directions import Mode
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
-from gpu_pregel.kernels.programs.fields import named_type
+from gpu_pregel.kernels.traverse.fields import named_type
 
 if TYPE_CHECKING:
     pass

@@ -18,10 +18,10 @@ from gpu_pregel.host.mixed.agent_context import SENT, WRITTEN, AgentInput
 from gpu_pregel.host.mixed.agent_edges import edges_to
 from gpu_pregel.host.mixed.effect import Effect
 from gpu_pregel.host.mixed.stored_inputs import Arrived, encode_inputs
-from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
 from gpu_pregel.host.programs.state import Activity, Posted, ProgramState
-from gpu_pregel.kernels.programs.fields import VertexContext, stream_of
+from gpu_pregel.host.traverse.interpreted import STRICT
+from gpu_pregel.kernels.programs.functions import VertexContext, stream_of
 
 Array = np.ndarray[Any, Any]
 

@@ -10,9 +10,10 @@ import numpy as np
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.interpreter import STRICT, UserFunction
+from gpu_pregel.host.programs.interpreter import UserFunction
 from gpu_pregel.host.programs.python_state import InterpretedProgram, named_numbers, user_functions
-from gpu_pregel.kernels.programs.fields import VertexContext, stream_of
+from gpu_pregel.host.traverse.interpreted import STRICT
+from gpu_pregel.kernels.programs.functions import VertexContext, stream_of
 
 FIGURES = "figures of supersteps"
 """The aggregator of the latest rows of the trace; with spaces it is no name that a program may use."""

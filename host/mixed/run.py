@@ -12,17 +12,18 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import cut_ranges
 from gpu_pregel.host.programs.checkpoints import Checkpoint, as_checkpoint
-from gpu_pregel.host.programs.directions import Mode
 from gpu_pregel.host.programs.factory import compile_for_device
-from gpu_pregel.host.programs.program import GPU_FROM, VertexProgram, with_wake
+from gpu_pregel.host.programs.program import VertexProgram, with_wake
 from gpu_pregel.host.programs.run import Given, ProgramResult, check_options, given_of, within_limit
 from gpu_pregel.host.programs.run import run as run_on_device
+from gpu_pregel.host.traverse.directions import Mode
+from gpu_pregel.host.traverse.frontier import GPU_FROM
 
 if TYPE_CHECKING:
     from gpu_pregel.host.mixed.agents import Agents
     from gpu_pregel.host.mixed.mixed_run import MixedResult
     from gpu_pregel.host.stores.store import Store
-    from gpu_pregel.kernels.programs.fields import VertexContext
+    from gpu_pregel.kernels.programs.functions import VertexContext
 
 
 def run(

@@ -1,1 +1,1 @@
-"""Vertex programs and operators: declare, check, compile, run, save."""
+"""Vertex programs: declare, check, compile, run, save."""

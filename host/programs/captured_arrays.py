@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import CompileError
-from gpu_pregel.host.programs.functions import captured_values
 from gpu_pregel.host.programs.program import VertexProgram, WakingProgram
+from gpu_pregel.host.traverse.functions import captured_values
 from gpu_pregel.kernels.library.captured import Captured, can_pass
 from gpu_pregel.kernels.library.fingerprint import all_names
 

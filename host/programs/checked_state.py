@@ -14,10 +14,10 @@ from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.cpu_state import CpuState
-from gpu_pregel.host.programs.functions import is_recursive
 from gpu_pregel.host.programs.program import VertexProgram, functions_of
 from gpu_pregel.host.programs.python_state import PythonState, twins
 from gpu_pregel.host.programs.state import Activity, SuperstepFigures
+from gpu_pregel.host.traverse.functions import is_recursive
 
 Result = TypeVar("Result")
 

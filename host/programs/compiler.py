@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.host.programs.bounded_cache import BoundedCache
 from gpu_pregel.host.programs.captured_arrays import pass_arrays
 from gpu_pregel.host.programs.checks import ProgramChecks
-from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
-from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, is_data, names_of_fields
+from gpu_pregel.host.traverse.bounded_cache import BoundedCache
+from gpu_pregel.host.traverse.combiners import absorbing, resolve_combiner
+from gpu_pregel.host.traverse.functions import device_function
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit_program, device, jit_program
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.checks_cpu import with_checks
-from gpu_pregel.kernels.programs.fields import SEED, Fields, Functions, Jit, Parameters
+from gpu_pregel.kernels.programs.functions import SEED, Functions, Parameters
 from gpu_pregel.kernels.programs.stages import with_stages
+from gpu_pregel.kernels.traverse.fields import Fields, Jit
 
 Array = np.ndarray[Any, Any]
 

@@ -15,10 +15,10 @@ from gpu_pregel.host.programs.state import Posted
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS
 from gpu_pregel.kernels.programs.chain_cuda import LISTED, STATE_LENGTH, list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
-from gpu_pregel.kernels.programs.elements_cuda import make_gather, make_scatter
-from gpu_pregel.kernels.programs.fields import Fields
 from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.elements_cuda import make_gather, make_scatter
+from gpu_pregel.kernels.traverse.fields import Fields
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
 

@@ -16,7 +16,6 @@ from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_vertices
 from gpu_pregel.host.graphs.partitions import Partition
-from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.cuda_arrays import (
     CudaPartition,
@@ -32,14 +31,15 @@ from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, V
 from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.advance import stalled
+from gpu_pregel.host.traverse.compilation import explaining_compilation
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP
 from gpu_pregel.kernels.programs.chain_cuda import list_frontier
-from gpu_pregel.kernels.programs.elements_cuda import keep_bits
 from gpu_pregel.kernels.programs.failures_cuda import read_failure
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, FIGURES, NO_LIMIT, ROW, ROWS
 from gpu_pregel.kernels.programs.program_cuda import MAX_BLOCKS
 from gpu_pregel.kernels.programs.push_cuda import WORDS_PER_WARP
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.elements_cuda import keep_bits
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.programs.compiler import CompiledProgram, program_fields
 from gpu_pregel.host.programs.direction_costs import DirectionCosts
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity
-
-Mode = Literal["auto", "push", "pull"]
-MODES: tuple[str, ...] = get_args(Mode)
-PULL_SHARE = 20
-"""Push while the active edges are less than 1 / PULL_SHARE of the stored ones (Gemini's threshold)."""
+from gpu_pregel.host.traverse.directions import PULL_SHARE
 
 
 @dataclass(frozen=True)

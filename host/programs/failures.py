@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import DeviceError, NotEnoughMemoryError, ProgramError, VertexError
+from gpu_pregel.errors import DeviceError, NotEnoughMemoryError, VertexError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.bodies import Bodies
 from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.interpreter import line_of
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import PythonState, interpret_program
 from gpu_pregel.host.programs.state import ProgramState
-from gpu_pregel.kernels.programs.failures_cuda import FunctionFailure, read_edge_failure
+from gpu_pregel.host.traverse.interpreted import line_of, text_of
+from gpu_pregel.kernels.programs.failures_cuda import FunctionFailure
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +51,7 @@ class FailureReport:
         except (DeviceError, NotEnoughMemoryError):
             raise
         except Exception as error:
-            failed = VertexError(role, vertex, called, _text(error), line_of(function, error.__traceback__))
+            failed = VertexError(role, vertex, called, text_of(error), line_of(function, error.__traceback__))
             failed.__cause__ = error
             return failed
         problem = f"{failure.exception} in compiled code"
@@ -85,45 +84,3 @@ def _function_of(program: VertexProgram, role: str) -> Any:
         return program.combine.function
     aggregators = {f"aggregator {name!r}": one.function for name, one in program.aggregators.items()}
     return aggregators[role] if role in aggregators else getattr(program, role)
-
-
-def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _weights(graph: Graph, u: int, v: int) -> list[Any]:
-    """Return the weights of the edges from u to v or, if an operator follows them backwards, from v to u."""
-    for row, other in ((u, v), (v, u)):
-        first, last = graph.indptr[row : row + 2]
-        places = first + np.flatnonzero(graph.indices[first:last] == other)
-        if len(places):
-            break
-    return [1.0] if graph.weights is None else graph.weights[places].tolist()
-
-
-def check_bodies(record: Array, bodies: Bodies, arrays: tuple[Any, ...], graph: Graph, device: Device) -> None:
-    """Raise ``ProgramError`` if a kernel recorded that a function of an operator raised.
-
-    The call is repeated in Python to learn where and why; by then the arrays may have changed.
-    """
-    failure = read_edge_failure(*record.tolist())
-    if failure is None:
-        return
-    u, v = failure.vertex, failure.other
-    is_body = v is not None or bodies.weight is None
-    function: Any = bodies.body if is_body else bodies.receives
-    numbers = (bool, int, float, np.generic)
-    copies = [array if isinstance(array, numbers) else device.download(array) for array in arrays]
-    plain, cause = getattr(function, "py_func", function), None
-    try:
-        for given in [(u,)] if v is None else [(u, v, weight) for weight in _weights(graph, u, v)]:
-            plain(*given, *copies)
-    except Exception as error:
-        cause = error
-    ids = graph.to_ids(np.array([u] if v is None else [u, v])).tolist()
-    where = f"vertex {ids[0]!r}" if v is None else f"the edge from {ids[0]!r} to {ids[1]!r}"
-    why = f"{failure.exception} in compiled code; a second call, with the arrays as they are now, does not fail"
-    if cause is not None:
-        why = _text(cause)
-    place = line_of(function, None if cause is None else cause.__traceback__)
-    raise ProgramError(f"{'the body' if is_body else 'receives'} fails for {where} ({place}): {why}") from cause

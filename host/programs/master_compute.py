@@ -6,10 +6,10 @@ from types import TracebackType
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.host.programs.interpreter import line_of
 from gpu_pregel.host.programs.master_step import Decision, MasterStep
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.kernels.programs.fields import named_type
+from gpu_pregel.host.traverse.interpreted import line_of
+from gpu_pregel.kernels.traverse.fields import named_type
 
 
 class MasterCompute:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,46 +12,12 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.programs.parameters import Parameter, as_number_dtype, check_name, declare_parameters
 from gpu_pregel.host.superstep.aggregators import Aggregator
+from gpu_pregel.host.traverse.combiners import COMBINERS, REDUCTIONS, BuiltInCombiner, Combiner, check_combine
+from gpu_pregel.host.traverse.functions import check_callable, positional_count
 
 if TYPE_CHECKING:
     from gpu_pregel.host.programs.master_step import MasterStep
-    from gpu_pregel.kernels.programs.fields import VertexContext
-
-Reduction = Literal["min", "max", "sum", "or", "and"]
-BuiltInCombiner = Literal["min", "max", "sum", "or", "and", "any"]
-REDUCTIONS: tuple[str, ...] = get_args(Reduction)
-"""The built-in combiners of aggregates."""
-COMBINERS: tuple[str, ...] = get_args(BuiltInCombiner)
-"""The built-in combiners of messages."""
-
-
-GPU_FROM = 1_000_000
-"""Stored edges from which on programs and operators are faster on a GPU; ``benchmarks/NOTES.md`` derives it."""
-
-
-@dataclass(frozen=True)
-class Combiner:
-    """An operation that combines two messages into one: associative, commutative and with an identity.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(a, b)`` combines two messages. Compiled by Numba.
-    identity : number or tuple
-        ``function(identity, a) == a``. What messages combine to may equal it: the vertex applies it too.
-
-    Examples
-    --------
-    >>> import gpu_pregel as gp
-    >>> gp.Combiner(lambda a, b: a * b, 1).identity
-    1
-    """
-
-    function: Callable[[Any, Any], Any]
-    identity: Any
-
-    def __post_init__(self) -> None:
-        _check_function("Combiner's function", self.function, (2,), "(a, b)")
+    from gpu_pregel.kernels.programs.functions import VertexContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,29 +162,29 @@ class VertexProgram:
         _check_dtypes("value", self.value)
         if self.message_type is not None:
             _check_dtypes("message_type", self.message_type)
-        _check_function("init", self.init, (1,), "(ctx)")
-        _check_function("message", self.message, (2, 3), "(value, ctx) or (value, weight, ctx)")
-        _check_combine("combine", self.combine, COMBINERS)
-        _check_function("apply", self.apply, (3,), "(value, incoming, ctx)")
+        check_callable("init", self.init, (1,), "(ctx)")
+        check_callable("message", self.message, (2, 3), "(value, ctx) or (value, weight, ctx)")
+        check_combine("combine", self.combine, COMBINERS)
+        check_callable("apply", self.apply, (3,), "(value, incoming, ctx)")
         if self.receives is not None:
-            _check_function("receives", self.receives, (2,), "(value, ctx)")
+            check_callable("receives", self.receives, (2,), "(value, ctx)")
         if check_flag("ascending", self.ascending) and self.combine != "min":
             raise ArgumentError(f"ascending=True requires combine='min', not {self.combine!r}; remove one of the two")
         if self.active not in ("changed", "always"):
             if not callable(self.active):
                 raise ArgumentError(f"active must be 'changed', 'always' or a function, not {self.active!r}")
-            _check_function("active", self.active, (3,), "(old, new, ctx)")
+            check_callable("active", self.active, (3,), "(old, new, ctx)")
         if self.initially_active is not None:
-            _check_function("initially_active", self.initially_active, (1,), "(ctx)")
+            check_callable("initially_active", self.initially_active, (1,), "(ctx)")
         for name, aggregator in self.aggregators.items():
             check_name("an aggregator", name, "delta")
             if not isinstance(aggregator, Aggregator):
                 raise ArgumentTypeError(f"aggregator {name!r} must be a gp.Aggregator, not {aggregator!r}")
             _check_aggregator(name, aggregator)
         if self.halt is not None:
-            _check_function("halt", self.halt, (1, 2), "(aggregated) or (aggregated, parameters)")
+            check_callable("halt", self.halt, (1, 2), "(aggregated) or (aggregated, parameters)")
         if self.master is not None:
-            _check_function("master", self.master, (1,), "(step)")
+            check_callable("master", self.master, (1,), "(step)")
             if self.halt is not None:
                 raise ArgumentError("halt= and master= cannot be given together: let master call step.halt()")
         declare_parameters(self.parameters)
@@ -242,7 +207,7 @@ class VertexProgram:
     @property
     def halt_takes_parameters(self) -> bool:
         """Whether ``halt`` is called with the parameters, too."""
-        return self.halt is not None and _positional(self.halt) == 2
+        return self.halt is not None and positional_count(self.halt) == 2
 
     @property
     def takes_first(self) -> bool:
@@ -252,7 +217,7 @@ class VertexProgram:
     @property
     def sends_per_edge(self) -> bool:
         """Whether ``message`` is called once per edge, with the edge's weight."""
-        return _positional(self.message) == 3
+        return positional_count(self.message) == 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +228,7 @@ class WakingProgram(VertexProgram):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_function("wake", self.wakes, (3,), "(old, new, ctx)")
+        check_callable("wake", self.wakes, (3,), "(old, new, ctx)")
 
     @property
     def wake(self) -> Callable[[Any, Any, VertexContext], Any]:
@@ -286,57 +251,13 @@ def with_wake(program: VertexProgram, wake: Callable[[Any, Any, VertexContext], 
     return WakingProgram(**own, wakes=wake)
 
 
-def _positional(function: Callable[..., Any]) -> int | None:
-    """Return the number of arguments of a function, or None if it is not fixed."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if any(parameter.kind not in kinds for parameter in parameters):
-        return None
-    return len(parameters)
-
-
-def _check_function(role: str, function: object, arities: tuple[int, ...], wanted: str) -> None:
-    if not callable(function):
-        raise ArgumentTypeError(f"{role} must be a function of {wanted}, not {function!r}")
-    code = getattr(getattr(function, "py_func", function), "__code__", None)
-    if code is None:
-        raise ArgumentTypeError(f"{role} must be a Python function (def or lambda) of {wanted}, not {function!r}")
-    kind = _special_kind(function)
-    if kind is not None:
-        raise ArgumentTypeError(f"{role} must be a plain function (def or lambda) of {wanted}, but is {kind}")
-    count = _positional(getattr(function, "py_func", function))
-    if count not in arities:
-        place = f"{code.co_filename}, line {code.co_firstlineno}"
-        given = "a variable number of arguments" if count is None else f"{count} argument{'s' * (count != 1)}"
-        raise ArgumentTypeError(f"{role} takes {given}, but must take {wanted} ({place})")
-
-
-def _special_kind(function: Any) -> str | None:
-    """Return what a function is that Numba cannot compile, or would compile as a plain function."""
-    if inspect.ismethod(function):
-        return "a method"
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        return "asynchronous"
-    return "a generator" if inspect.isgeneratorfunction(function) else None
-
-
-def _check_combine(role: str, combine: object, names: tuple[str, ...]) -> None:
-    if isinstance(combine, Combiner):
-        return
-    if combine not in names:
-        raise ArgumentError(f"{role} must be one of {', '.join(map(repr, names))} or a gp.Combiner, not {combine!r}")
-
-
 def _check_aggregator(name: str, aggregator: Aggregator) -> None:
     if aggregator.initial is not None or aggregator.persistent:
         raise ArgumentError(
             f"aggregator {name!r} of a vertex program cannot have initial or persistent, which are for agents"
         )
-    _check_combine(f"combine of aggregator {name!r}", aggregator.combine, REDUCTIONS)
-    _check_function(f"function of aggregator {name!r}", aggregator.function, (3,), "(old, new, ctx)")
+    check_combine(f"combine of aggregator {name!r}", aggregator.combine, REDUCTIONS)
+    check_callable(f"function of aggregator {name!r}", aggregator.function, (3,), "(old, new, ctx)")
     if aggregator.dtype is not None:
         _check_dtypes(f"dtype of aggregator {name!r}", aggregator.dtype)
 

@@ -25,22 +25,23 @@ from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Id
 from gpu_pregel.host.programs.compiler import CompiledProgram, depends_on_order, fingerprint_program
 from gpu_pregel.host.programs.device_failures import explain_failure
 from gpu_pregel.host.programs.direction_costs import direction_costs
-from gpu_pregel.host.programs.directions import MODES, DirectionRule, Mode, make_direction_rule
+from gpu_pregel.host.programs.directions import DirectionRule, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
-from gpu_pregel.host.programs.frontier import frontier_words
 from gpu_pregel.host.programs.initial_values import initial_values
 from gpu_pregel.host.programs.master_compute import master_compute
 from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
-from gpu_pregel.host.programs.program import GPU_FROM, VertexProgram
+from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import ProgramState
 from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.host.traverse.directions import MODES, Mode
+from gpu_pregel.host.traverse.frontier import GPU_FROM, frontier_words
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
-from gpu_pregel.kernels.programs.fields import named_type
+from gpu_pregel.kernels.traverse.fields import named_type
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store

@@ -10,7 +10,7 @@ from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag
 
 if TYPE_CHECKING:
-    from gpu_pregel.kernels.programs.fields import VertexContext
+    from gpu_pregel.kernels.programs.functions import VertexContext
 
 
 @dataclass(frozen=True)

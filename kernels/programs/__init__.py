@@ -1,1 +1,1 @@
-"""Kernels of vertex programs and operators."""
+"""Kernels of vertex programs."""

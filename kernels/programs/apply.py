@@ -10,16 +10,8 @@ from typing import Any
 
 import numba
 
-from gpu_pregel.kernels.programs.fields import (
-    Functions,
-    Jit,
-    generated,
-    make_cast,
-    make_changed,
-    make_differs,
-    make_get,
-    make_put,
-)
+from gpu_pregel.kernels.programs.functions import Functions
+from gpu_pregel.kernels.traverse.fields import Jit, generated, make_cast, make_changed, make_differs, make_get, make_put
 
 
 def make_take_message(jit: Jit, functions: Functions, *, keeps_empty: bool = False) -> Any:

@@ -11,7 +11,7 @@ from numba.cuda import types
 
 from gpu_pregel.kernels.library.captured import argument_type
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
-from gpu_pregel.kernels.programs.fields import Functions, parameter_dtypes
+from gpu_pregel.kernels.programs.functions import Functions, parameter_dtypes
 
 
 @dataclass(frozen=True)

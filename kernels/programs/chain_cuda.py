@@ -20,11 +20,11 @@ from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Ker
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.apply import make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
-from gpu_pregel.kernels.programs.fields import Functions, make_context
 from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW, ROWS, make_finish
+from gpu_pregel.kernels.programs.functions import Functions, make_context
 from gpu_pregel.kernels.programs.push_cuda import make_send_rows
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, make_ranges, warp_number
 from gpu_pregel.kernels.programs.warp_chain_cuda import make_warp_chain
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, make_ranges, warp_number
 
 ARRIVALS, LISTED, HUB_STEP, DONE_ROWS, SETS, STATE_LENGTH = 0, 16, 17, 18, 32, 64
 """Positions in ``state``, int64: the barrier's word; vertices listed; the superstep in which a hub will send; rows

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import device
-from gpu_pregel.kernels.programs.fields import Fields, Functions, generated, make_cast
+from gpu_pregel.kernels.programs.functions import Functions
+from gpu_pregel.kernels.traverse.fields import Fields, generated, make_cast
 
 
 def with_checks(functions: Functions) -> Functions:

@@ -9,7 +9,8 @@ import numpy as np
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, load, store
 from gpu_pregel.kernels.library.bits_cpu import bits_of_float, float_of_bits
 from gpu_pregel.kernels.library.jit_cpu import device
-from gpu_pregel.kernels.programs.fields import Functions, make_cast
+from gpu_pregel.kernels.programs.functions import Functions
+from gpu_pregel.kernels.traverse.fields import make_cast
 
 
 def make_combine_at(functions: Functions) -> Any:

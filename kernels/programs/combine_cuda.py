@@ -16,7 +16,8 @@ from gpu_pregel.kernels.library import atomics_cuda
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_or, load_bits
 from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, float_of_bits
 from gpu_pregel.kernels.library.jit_cuda import device
-from gpu_pregel.kernels.programs.fields import Fields, Functions, make_cast
+from gpu_pregel.kernels.programs.functions import Functions
+from gpu_pregel.kernels.traverse.fields import Fields, make_cast
 
 _SIGNED = {"min": "fetch_and_min", "max": "fetch_and_max"}
 _UNSIGNED = {"min": "fetch_and_umin", "max": "fetch_and_umax"}

@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_pregel.kernels.library.atomics_cuda import fetch_and_max, fetch_and_umax
-from gpu_pregel.kernels.library.attempts_cuda import EXCEPTIONS
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_max
 from gpu_pregel.kernels.library.jit_cuda import device
+from gpu_pregel.kernels.traverse.failures_cuda import NO_VERTEX, exception_name
 
 ROLES = ("wake", "active", "apply", "combine", "message", "receives", "initially_active", "init")
 """Roles by number - 128, aggregators have smaller ones; of one vertex the function called first has the largest."""
 SENDING = np.int64(1 << 62)
 """Words from here on are those of messages, after which nothing is applied."""
-NO_VERTEX = 0xFFFFFFFF
-"""In place of the second vertex, if a function of one vertex fails."""
 _VERTEX_SHIFT, _ROLE_SHIFT = np.int64(24), 8
 
 
@@ -41,14 +39,6 @@ class FunctionFailure(NamedTuple):
     exception: str
 
 
-class EdgeFailure(NamedTuple):
-    """A body, or a ``receives`` of an operator, that raised; ``other`` is None for a function of one vertex."""
-
-    vertex: int
-    other: int | None
-    exception: str
-
-
 def role_bits(role: str, number: int = 0) -> Any:
     """Return the part of a word that stands for a role; ``number`` is that of an aggregator."""
     code = 128 + ROLES.index(role) if role in ROLES else max(1, 127 - number)
@@ -63,31 +53,10 @@ def record(failures: Any, vertex: Any, bits: Any, status: Any) -> None:
     fetch_and_max(failures, 0, word)
 
 
-@device
-def record_edge(failures: Any, u: Any, v: Any, status: Any) -> None:
-    """Record the failure of an operator's body for an edge; for a vertex ``v`` is ``NO_VERTEX``."""
-    word = ~((np.uint64(u) << np.uint64(32)) | np.uint64(v))
-    fetch_and_umax(failures, 0, word)
-    fetch_and_max(failures, 1, np.int64(status))
-
-
 def read_failure(word: int, aggregators: Sequence[str]) -> FunctionFailure | None:
     """Return the failure that a word of a vertex program stands for; None if it is 0."""
     if not word:
         return None
     vertex, code = NO_VERTEX - ((word >> int(_VERTEX_SHIFT)) & NO_VERTEX), (word >> _ROLE_SHIFT) & 0xFF
     role = ROLES[code - 128] if code >= 128 else f"aggregator {aggregators[127 - code]!r}"
-    return FunctionFailure(vertex, role, _name(word & 0xFF))
-
-
-def read_edge_failure(word: int, status: int) -> EdgeFailure | None:
-    """Return the failure that an operator recorded; None if there is none."""
-    if not word:
-        return None
-    key = ~word & 0xFFFFFFFFFFFFFFFF
-    other = key & NO_VERTEX
-    return EdgeFailure(key >> 32, None if other == NO_VERTEX else other, _name(status))
-
-
-def _name(status: int) -> str:
-    return EXCEPTIONS[status - 1] if 0 < status <= len(EXCEPTIONS) else EXCEPTIONS[0]
+    return FunctionFailure(vertex, role, exception_name(word & 0xFF))

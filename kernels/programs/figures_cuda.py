@@ -20,7 +20,7 @@ from gpu_pregel.kernels.library.bits_cuda import bits_of_float
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device
 from gpu_pregel.kernels.library.warps_cuda import lane_number, shuffle, sum_of_warp
 from gpu_pregel.kernels.programs.apply import make_folding
-from gpu_pregel.kernels.programs.fields import generated
+from gpu_pregel.kernels.traverse.fields import generated
 
 DONE, FINISHED, ROWS, FAILURE, ROW = 0, 1, 2, 3, 4
 """Positions in ``control``, int64: the done flag, number of finished blocks, number of rows written so far in the run,

@@ -14,8 +14,9 @@ import numpy as np
 
 from gpu_pregel.kernels.library.attempts_cuda import attempt
 from gpu_pregel.kernels.library.jit_cuda import device
-from gpu_pregel.kernels.programs.failures_cuda import NO_VERTEX, record, record_edge, role_bits
-from gpu_pregel.kernels.programs.fields import Fields, Functions, VertexContext, generated, make_cast, packing
+from gpu_pregel.kernels.programs.failures_cuda import record, role_bits
+from gpu_pregel.kernels.programs.functions import Functions, VertexContext
+from gpu_pregel.kernels.traverse.fields import Fields, generated, make_cast, packing
 
 _PLAIN = (
     "    plain = VertexContext(ctx.vertex, ctx.superstep, ctx.num_vertices, ctx.out_degree, ctx.in_degree, "
@@ -124,31 +125,3 @@ def make_update_or_fail(functions: Functions, update: Any) -> Any:
         return is_active, wakes, new_sums, False
 
     return device(may_fail if functions.records else always_updates)
-
-
-def with_plain_call(function: Any, count: int) -> Any:
-    """Return a function of ``count`` arguments that passes them on to one that may have defaults or take any number."""
-    names = ", ".join(f"a{k}" for k in range(count))
-    return generated(device, "call", f"def call({names}):\n    return function({names})\n", function=function)
-
-
-def guard_body(called: Any, count: int, ends: int) -> Any:
-    """Return a function of an operator's body, or ``receives``, that records in one more array what it raises.
-
-    ``called`` takes ``count`` arguments, the first ``ends`` of which are vertices; its result is then 0.
-    """
-    names = ", ".join(f"a{k}" for k in range(count))
-    source = (
-        f"def guarded({names}, failures):\n    result, status = attempt(called, ({names},))\n"
-        f"    if status != 0:\n        record_edge(failures, a0, {'a1' if ends == 2 else 'none'}, status)\n"
-        f"    return result\n"
-    )
-    given: dict[str, Any] = {"attempt": attempt, "record_edge": record_edge, "none": NO_VERTEX}
-    return generated(device, "guarded", source, called=called, **given)
-
-
-def ignore_record(called: Any, count: int) -> Any:
-    """Return a function that takes the record too, and cannot raise."""
-    names = ", ".join(f"a{k}" for k in range(count))
-    source = f"def unguarded({names}, failures):\n    return called({names})\n"
-    return generated(device, "unguarded", source, called=called)

@@ -10,18 +10,10 @@ from gpu_pregel.kernels.library.atomics_cpu import fetch_and_or, load, prefetch
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, bits_of_float, get_bit, trailing_zeros
 from gpu_pregel.kernels.library.jit_cpu import device, inline
 from gpu_pregel.kernels.library.work_cpu import claim
-from gpu_pregel.kernels.programs.fields import (
-    Functions,
-    make_cast,
-    make_changed,
-    make_context,
-    make_get,
-    make_put,
-    make_send_along,
-    make_weight,
-)
+from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
-from gpu_pregel.kernels.programs.rows_cpu import local_number, row_range, row_vertex
+from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
+from gpu_pregel.kernels.traverse.rows_cpu import local_number, row_range, row_vertex
 
 EDGES_AHEAD = 256
 """Prefetch distance for neighbours: with the processor's own prefetching alone, a quarter of the time is lost."""

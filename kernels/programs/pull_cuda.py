@@ -14,18 +14,10 @@ from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, ker
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
-from gpu_pregel.kernels.programs.fields import (
-    Functions,
-    make_cast,
-    make_changed,
-    make_context,
-    make_get,
-    make_put,
-    make_send_along,
-    make_weight,
-)
+from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
-from gpu_pregel.kernels.programs.rows_cuda import lanes_of, make_ranges, warp_number
+from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
+from gpu_pregel.kernels.traverse.rows_cuda import lanes_of, make_ranges, warp_number
 
 
 @functools.lru_cache(maxsize=1)

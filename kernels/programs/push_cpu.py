@@ -11,16 +11,10 @@ from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, get_bit, trailin
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
 from gpu_pregel.kernels.programs.combine_cpu import make_combine_at
-from gpu_pregel.kernels.programs.fields import (
-    Functions,
-    make_cast,
-    make_context,
-    make_get,
-    make_send_along,
-    make_weight,
-)
+from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
-from gpu_pregel.kernels.programs.rows_cpu import local_number, row_number, row_range, word_number
+from gpu_pregel.kernels.traverse.fields import make_cast, make_get, make_weight
+from gpu_pregel.kernels.traverse.rows_cpu import local_number, row_number, row_range, word_number
 
 
 def make_push(functions: Functions, *, has_weights: bool) -> Any:

@@ -13,17 +13,11 @@ from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.combine_cuda import make_deliver
-from gpu_pregel.kernels.programs.fields import (
-    Functions,
-    make_cast,
-    make_context,
-    make_get,
-    make_send_along,
-    make_weight,
-)
 from gpu_pregel.kernels.programs.figures_cuda import is_beyond_the_end
+from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
-from gpu_pregel.kernels.programs.rows_cuda import make_ranges, warp_number
+from gpu_pregel.kernels.traverse.fields import make_cast, make_get, make_weight
+from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, warp_number
 
 WORDS_PER_WARP = 8
 """Words of the frontier that a warp reads in one access: 32 bytes."""

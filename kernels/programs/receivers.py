@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_pregel.kernels.programs.fields import Functions, Jit, make_context, make_get
+from gpu_pregel.kernels.programs.functions import Functions, make_context
+from gpu_pregel.kernels.traverse.fields import Jit, make_get
 
 
 def make_is_receiver(jit: Jit, functions: Functions) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.draws import STAGES
-from gpu_pregel.kernels.programs.fields import Functions, Jit, VertexContext, generated, rebuilt
+from gpu_pregel.kernels.programs.functions import Functions, VertexContext, rebuilt
+from gpu_pregel.kernels.traverse.fields import Jit, generated
 
 
 def stage_of(role: str, number: int = 0) -> int:

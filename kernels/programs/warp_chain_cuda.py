@@ -18,17 +18,10 @@ from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, sh
 from gpu_pregel.kernels.programs.apply import make_change
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.combine_cuda import make_combine
-from gpu_pregel.kernels.programs.fields import (
-    Functions,
-    make_cast,
-    make_context,
-    make_get,
-    make_put,
-    make_send_along,
-    make_weight,
-)
 from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, make_ranges
+from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
+from gpu_pregel.kernels.traverse.fields import make_cast, make_get, make_put, make_weight
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, make_ranges
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 

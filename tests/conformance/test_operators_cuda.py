@@ -15,11 +15,11 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, EmulationError, NotEnoughMemoryError, ProgramError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs import device_graph
-from gpu_pregel.host.programs import operators_cuda
+from gpu_pregel.host.traverse import operators_cuda
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARPS
-from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.edges_cuda import EdgeFunctions
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED
 from tests.graphs import arrays, edge_lists
 

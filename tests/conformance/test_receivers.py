@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError, ProgramError
-from gpu_pregel.host.programs.directions import Mode
+from gpu_pregel.host.traverse.directions import Mode
 from tests.devices import LONG, PROGRAM_DEVICES, PROGRAM_NAMES, on, spread, ways
 from tests.programs import GATED, SEARCH
 

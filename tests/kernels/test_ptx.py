@@ -14,7 +14,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel import kernels
 from gpu_pregel.host.programs.program import with_wake
-from gpu_pregel.kernels.programs.elements_cuda import make_gather, make_scatter
+from gpu_pregel.kernels.traverse.elements_cuda import make_gather, make_scatter
 from tests.devices import EXHAUSTIVE, LONG
 from tests.kernels import chips
 from tests.kernels.chips import CHIPS, assemble, examine
@@ -222,8 +222,8 @@ def operator_kernels() -> Iterator[tuple[str, Any]]:
     """Yield the kernels of operators for a body with atomics, ``receives`` and weights, and for sums of floats."""
     from numba import types
 
-    from gpu_pregel.host.programs.bodies import Bodies
-    from gpu_pregel.host.programs.operator_kernels_cuda import make_kernel
+    from gpu_pregel.host.traverse.bodies import Bodies
+    from gpu_pregel.host.traverse.operator_kernels_cuda import make_kernel
 
     kinds, offset = (types.float32[::1], types.int64[::1], types.float64), np.dtype(np.uint32)
     search = Bodies(nearer, lambda v, distances, *rest: distances[v] > 0, kinds, types.float32, True)

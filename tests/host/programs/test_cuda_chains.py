@@ -13,7 +13,7 @@ import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.programs.cuda_state import CHAIN
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED, EMULATED_DEVICES
 from tests.host.programs.test_cuda_state import Recording, begin, path
 from tests.programs import DISTANCES, HOPS

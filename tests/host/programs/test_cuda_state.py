@@ -14,9 +14,9 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
 from gpu_pregel.host.programs.cuda_state import BATCH
-from gpu_pregel.host.programs.directions import PULL_SHARE
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.state import Activity
+from gpu_pregel.host.traverse.directions import PULL_SHARE
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 from tests.devices import CUDA_DEVICES, EMULATED, EMULATED_DEVICES, emulated
 from tests.programs import HOPS, LABELS, RANKS, SUMS

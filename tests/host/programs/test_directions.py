@@ -12,9 +12,10 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.programs.compiler import compile_program
 from gpu_pregel.host.programs.direction_costs import DirectionCosts
-from gpu_pregel.host.programs.directions import PULL_SHARE, DirectionRule, make_direction_rule
-from gpu_pregel.host.programs.operators_cpu import CpuOperators
+from gpu_pregel.host.programs.directions import DirectionRule, make_direction_rule
 from gpu_pregel.host.programs.state import Activity
+from gpu_pregel.host.traverse.directions import PULL_SHARE
+from gpu_pregel.host.traverse.operators_cpu import CpuOperators
 from tests.devices import EMULATED
 from tests.programs import LABELS, PAIRS, RANKS, SEARCH
 

@@ -14,9 +14,9 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, DeviceError, ProgramError, VertexError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
-from gpu_pregel.host.programs import raises
 from gpu_pregel.host.programs.cuda_state import CHAIN, CudaState
 from gpu_pregel.host.programs.factory import compile_for_device
+from gpu_pregel.host.traverse import raises
 from gpu_pregel.kernels.programs import figures_cuda
 from tests import failing_programs
 from tests.devices import CUDA_DEVICES, EMULATED
@@ -137,9 +137,9 @@ def test_what_may_raise_is_found_again_by_other_code(monkeypatch: pytest.MonkeyP
     kept: dict[str, Any] = {}
     monkeypatch.setattr(raises, "load_value", kept.get)
     monkeypatch.setattr(raises, "save_value", kept.__setitem__)
-    assert [raises._noted("a" * 64, lambda: ["message"]), raises._noted("a" * 64, list)] == [["message"]] * 2
+    assert [raises.noted("a" * 64, lambda: ["message"]), raises.noted("a" * 64, list)] == [["message"]] * 2
     monkeypatch.setattr(raises, "_finding_code", lambda: "b" * 64)
-    assert raises._noted("a" * 64, list) == []
+    assert raises.noted("a" * 64, list) == []
 
 
 Spoil = Callable[[np.ndarray[Any, Any]], None]

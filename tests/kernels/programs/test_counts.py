@@ -15,7 +15,7 @@ from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.kernels.library.jit_cuda import BLOCK
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 from tests.counts import Accesses, count, count_launches
 from tests.devices import EMULATED
 from tests.programs import DISTANCES, LABELS, SEARCH

@@ -9,7 +9,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARPS
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 from tests.devices import EMULATED, EMULATED_DEVICES
 from tests.programs import LABELS
 

@@ -16,7 +16,7 @@ FAULTS = (
         ("woken vertices are added to those before", "woken[word] = woken_bits", "woken[word] |= woken_bits", _WOKEN),
     ),
     *faults_in(
-        "kernels/programs/elements_cuda.py",
+        "kernels/traverse/elements_cuda.py",
         ("elements are read in order", "found[i] = array[places[i]]", "found[i] = array[i]", _WOKEN),
         ("elements are written in order", "array[places[i]] = given[i]", "array[i] = given[i]", _WOKEN),
         (

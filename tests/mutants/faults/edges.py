@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.fault import faults_in
 
-_COUNTS = "tests/kernels/programs/test_operator_counts.py::"
+_COUNTS = "tests/kernels/traverse/test_operator_counts.py::"
 _CUDA = "tests/conformance/test_operators_cuda.py::"
 _EACH = f"{_CUDA}test_each_edge_of_the_frontier_is_processed_once[emulated-directed]"
 _PIECE = f"{_CUDA}test_rows_of_as_many_edges_as_a_piece[out]"
@@ -12,7 +12,7 @@ _ENDS = f"{_CUDA}test_rows_end_where_their_vertex_stops_receiving[emulated]"
 _FLOATS = f"{_CUDA}test_sums_of_floats_are_the_same_to_the_bit_whatever_the_order_of_a_queue"
 
 _EDGES_CUDA = faults_in(
-    "kernels/programs/edges_cuda.py",
+    "kernels/traverse/edges_cuda.py",
     ("a piece belongs to the hub before", "if firsts[middle] <= piece:", "if firsts[middle] < piece:", _EACH),
     (
         "a queued row as long as a piece is not pushed",
@@ -63,7 +63,7 @@ _EDGES_CUDA = faults_in(
     ),
 )
 _PULL_EDGES_CUDA = faults_in(
-    "kernels/programs/pull_edges_cuda.py",
+    "kernels/traverse/pull_edges_cuda.py",
     ("indptr is read beyond its end by a pull", "position(indptr[min(v, n)])", "position(indptr[v])", _EACH),
     (
         "a pulled row ends where it begins",
@@ -172,7 +172,7 @@ _PULL_EDGES_CUDA = faults_in(
     ),
 )
 _ROWS_CUDA = faults_in(
-    "kernels/programs/rows_cuda.py",
+    "kernels/traverse/rows_cuda.py",
     (
         "a row that begins one edge into a round loses its start",
         "    if start > base:\n",

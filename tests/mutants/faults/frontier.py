@@ -13,7 +13,7 @@ _FLOATS = f"{_CUDA}test_sums_of_floats_are_the_same_to_the_bit_whatever_the_orde
 _LAUNCHES = f"{_CUDA}test_a_superstep_is_a_few_launches_and_one_readback"
 
 _FRONTIER_CUDA = faults_in(
-    "kernels/programs/frontier_cuda.py",
+    "kernels/traverse/frontier_cuda.py",
     (
         "a frontier row as long as a piece has a piece of its own",
         "if degree <= np.int64(HUB_EDGES):",
@@ -144,7 +144,7 @@ _FRONTIER_CUDA = faults_in(
         "degrees of inactive vertices are read",
         "            if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):\n                degree = np.int64(degrees[np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane)])\n",
         "            degree = np.int64(degrees[np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane)])\n            if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):\n",
-        "tests/kernels/programs/test_operator_counts.py::test_the_words_of_a_set_are_counted_once",
+        "tests/kernels/traverse/test_operator_counts.py::test_the_words_of_a_set_are_counted_once",
     ),
     (
         "no barrier after a buffer is emptied",
@@ -154,7 +154,7 @@ _FRONTIER_CUDA = faults_in(
     ),
 )
 _VERTICES_CUDA = faults_in(
-    "kernels/programs/vertices_cuda.py",
+    "kernels/traverse/vertices_cuda.py",
     (
         "a thread leaves out every other vertex",
         "stride = np.uint32(np.uint32(cuda.gridDim.x)",

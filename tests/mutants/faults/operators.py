@@ -13,7 +13,7 @@ _FLOATS = f"{_CUDA}test_sums_of_floats_are_the_same_to_the_bit_whatever_the_orde
 _LAUNCHES = f"{_CUDA}test_a_superstep_is_a_few_launches_and_one_readback"
 
 _OPERATORS_CUDA = faults_in(
-    "host/programs/operators_cuda.py",
+    "host/traverse/operators_cuda.py",
     (
         "unmeasured storage is cleared by its queue",
         "(self.storage, self.count if self.queued and self.is_measured else None)",
@@ -54,19 +54,19 @@ _OPERATORS_CUDA = faults_in(
         "a pull's quota is always the largest",
         "quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))",
         "quota = MAX_QUOTA",
-        "tests/kernels/programs/test_operator_counts.py::test_a_pull_leaves_rows_that_do_not_receive_any_more[short]",
+        "tests/kernels/traverse/test_operator_counts.py::test_a_pull_leaves_rows_that_do_not_receive_any_more[short]",
     ),
     (
         "a pull's quota does not depend on the frontier",
         "quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))",
         "quota = 64",
-        "tests/kernels/programs/test_operator_counts.py::test_a_pull_leaves_rows_that_do_not_receive_any_more[short]",
+        "tests/kernels/traverse/test_operator_counts.py::test_a_pull_leaves_rows_that_do_not_receive_any_more[short]",
     ),
     (
         "a pull is chosen for many vertices where all receive",
         "pushes_to_all = True",
         "pushes_to_all = False",
-        "tests/kernels/programs/test_operator_counts.py::test_all_vertices_but_one_push_where_all_receive",
+        "tests/kernels/traverse/test_operator_counts.py::test_all_vertices_but_one_push_where_all_receive",
     ),
     (
         "a queue is not enlarged",
@@ -91,13 +91,13 @@ _OPERATORS_CUDA = faults_in(
         "storage is cleared by its queue where words are fewer",
         "queued * _QUEUE_COST < len(storage.words)",
         "queued < len(storage.words)",
-        "tests/kernels/programs/test_operator_counts.py::test_storage_is_cleared_by_the_shorter_of_queue_and_words",
+        "tests/kernels/traverse/test_operator_counts.py::test_storage_is_cleared_by_the_shorter_of_queue_and_words",
     ),
     (
         "storage is always cleared as a whole",
         "queued * _QUEUE_COST < len(storage.words)",
         "False",
-        "tests/kernels/programs/test_operator_counts.py::test_storage_is_cleared_by_the_shorter_of_queue_and_words",
+        "tests/kernels/traverse/test_operator_counts.py::test_storage_is_cleared_by_the_shorter_of_queue_and_words",
     ),
     (
         "a result has degrees of the other direction",
@@ -119,7 +119,7 @@ _OPERATORS_CUDA = faults_in(
     ),
 )
 _BUCKETS = faults_in(
-    "host/programs/buckets.py",
+    "host/traverse/buckets.py",
     (
         "a bucket takes vertices of the one before",
         "self._near = self._between(self._near, first, self._limit)",

@@ -200,7 +200,7 @@ _PULL = faults_in(
     ),
 )
 _RANGES = faults_in(
-    "kernels/programs/rows_cuda.py",
+    "kernels/traverse/rows_cuda.py",
     (
         "rows as long as a piece are lost",
         "if end - begin <= offset(HUB_EDGES):",

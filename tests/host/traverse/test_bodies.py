@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.host.programs import bodies
-from gpu_pregel.host.programs.bounded_cache import BoundedCache
+from gpu_pregel.host.traverse import bodies
+from gpu_pregel.host.traverse.bounded_cache import BoundedCache
 
 
 class Scale:
@@ -51,7 +51,7 @@ def test_numbers_do_not_compile_again(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(arguments)
         return make(*arguments)
 
-    monkeypatch.setattr("gpu_pregel.host.programs.operators_cpu.compile_bodies", count)
+    monkeypatch.setattr("gpu_pregel.host.traverse.operators_cpu.compile_bodies", count)
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     totals = [gp.process_vertices(lambda v, step: v * step + 3, frontier, [step]) for step in range(4)]
     assert totals == [27, 63, 99, 135]

@@ -17,9 +17,9 @@ from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
-from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions, make_calls
-from gpu_pregel.kernels.programs.frontier_cuda import add_figures, pieces_of
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, lanes_of, warp_number
+from gpu_pregel.kernels.traverse.edges_cuda import EdgeFunctions, make_calls
+from gpu_pregel.kernels.traverse.frontier_cuda import add_figures, pieces_of
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, lanes_of, warp_number
 
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 

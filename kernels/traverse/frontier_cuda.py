@@ -17,7 +17,7 @@ from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp, sum_up_to
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, warp_number
 
 COUNT, EDGES, HUBS, RECORD, CONTROL_LENGTH = 0, 1, 2, 4, 6
 """Positions in ``control``, int64: active vertices, their edges, hubs * 2**32 + pieces of hubs, and the two words of

@@ -18,9 +18,9 @@ from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
-from gpu_pregel.kernels.programs.fields import make_weight
-from gpu_pregel.kernels.programs.frontier_cuda import BUFFER, EDGES, append, gather
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
+from gpu_pregel.kernels.traverse.fields import make_weight
+from gpu_pregel.kernels.traverse.frontier_cuda import BUFFER, EDGES, append, gather
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, warp_number
 
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.host.programs.functions import interpreted_function
+from gpu_pregel.host.traverse.functions import interpreted_function
 
 TENTH, LARGER, IS_SET, INTEGERS = np.float32(0.1), np.float32(3.3), True, np.arange(3)
 NUMBERS: tuple[Any, ...] = (2, 0.1, True, np.float32(0.1), np.float64(0.1), np.int32(3))

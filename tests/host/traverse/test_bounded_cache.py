@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from gpu_pregel.host.programs.bounded_cache import BoundedCache
+from gpu_pregel.host.traverse.bounded_cache import BoundedCache
 
 
 def test_the_oldest_item_is_evicted() -> None:

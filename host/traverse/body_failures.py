@@ -10,8 +10,8 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from gpu_pregel.errors import EmulationError, GpuPregelError
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators_python import PythonOperators, PythonSet
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators_python import PythonOperators, PythonSet
 
 
 @contextmanager

@@ -3,13 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.programs.program import Combiner
-from gpu_pregel.kernels.programs.fields import Fields
+from gpu_pregel.errors import ArgumentError, ProgramError
+from gpu_pregel.host.traverse.functions import check_callable
+from gpu_pregel.kernels.traverse.fields import Fields
+
+Reduction = Literal["min", "max", "sum", "or", "and"]
+BuiltInCombiner = Literal["min", "max", "sum", "or", "and", "any"]
+REDUCTIONS: tuple[str, ...] = get_args(Reduction)
+"""The built-in combiners of aggregates."""
+COMBINERS: tuple[str, ...] = get_args(BuiltInCombiner)
+"""The built-in combiners of messages."""
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """An operation that combines two messages into one: associative, commutative and with an identity.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(a, b)`` combines two messages. Compiled by Numba.
+    identity : number or tuple
+        ``function(identity, a) == a``. What messages combine to may equal it: the vertex applies it too.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> gp.Combiner(lambda a, b: a * b, 1).identity
+    1
+    """
+
+    function: Callable[[Any, Any], Any]
+    identity: Any
+
+    def __post_init__(self) -> None:
+        check_callable("Combiner's function", self.function, (2,), "(a, b)")
+
+
+def check_combine(role: str, combine: object, names: tuple[str, ...]) -> None:
+    """Raise ``ArgumentError`` unless ``combine`` is one of these names or a ``Combiner``."""
+    if isinstance(combine, Combiner):
+        return
+    if combine not in names:
+        raise ArgumentError(f"{role} must be one of {', '.join(map(repr, names))} or a gp.Combiner, not {combine!r}")
 
 
 def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[[Any, Any], Any], Any]:

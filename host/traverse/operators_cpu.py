@@ -10,10 +10,10 @@ from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import pack_bits
-from gpu_pregel.host.programs.bodies import Bodies, compile_bodies, kernel_of
+from gpu_pregel.host.traverse.bodies import Bodies, compile_bodies, kernel_of
 from gpu_pregel.kernels.library.jit_cpu import jit_program
-from gpu_pregel.kernels.programs import edges_cpu, vertices_cpu
-from gpu_pregel.kernels.programs.frontier_cpu import COUNT, COUNTERS_LENGTH, EDGES, count_bits, fill_queue
+from gpu_pregel.kernels.traverse import edges_cpu, vertices_cpu
+from gpu_pregel.kernels.traverse.frontier_cpu import COUNT, COUNTERS_LENGTH, EDGES, count_bits, fill_queue
 
 Array = np.ndarray[Any, Any]
 

@@ -10,8 +10,8 @@ from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, get_bit, popcount
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
-from gpu_pregel.kernels.programs.fields import make_weight
-from gpu_pregel.kernels.programs.frontier_cpu import BUFFER, COUNT, EDGES, claim_bit, flush
+from gpu_pregel.kernels.traverse.fields import make_weight
+from gpu_pregel.kernels.traverse.frontier_cpu import BUFFER, COUNT, EDGES, claim_bit, flush
 
 ITEMS_PER_SUM = 64
 """Queue entries whose results are added to one element of ``sums``, in order."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, ProgramError
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.programs.bodies import check_bucket_number, check_function, kind_of
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.advance import stalled
+from gpu_pregel.host.traverse.bodies import check_bucket_number, check_function, kind_of
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library import atomics
 
 _NONE = 2**63 - 1

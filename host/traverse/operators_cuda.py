@@ -16,14 +16,14 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, check_vertices
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
-from gpu_pregel.host.programs.bodies import Bodies, kernel_of
-from gpu_pregel.host.programs.checks import explaining_compilation
-from gpu_pregel.host.programs.failures import check_bodies
-from gpu_pregel.host.programs.operator_kernels_cuda import OperatorKernel, make_kernel
+from gpu_pregel.host.traverse.bodies import Bodies, kernel_of
+from gpu_pregel.host.traverse.compilation import explaining_compilation
+from gpu_pregel.host.traverse.failures import check_bodies
+from gpu_pregel.host.traverse.operator_kernels_cuda import OperatorKernel, make_kernel
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
-from gpu_pregel.kernels.programs import frontier_cuda
-from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS, RECORD
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse import frontier_cuda
+from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS, RECORD
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
 

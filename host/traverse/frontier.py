@@ -19,12 +19,14 @@ from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.graphs.vertex_values import by_vertex_number
-from gpu_pregel.host.programs.bodies import DTYPES, NUMBERS, Bodies, kind_of
-from gpu_pregel.host.programs.program import GPU_FROM
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
+from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, Bodies, kind_of
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 Array = np.ndarray[Any, Any]
+
+GPU_FROM = 1_000_000
+"""Stored edges from which on programs and operators are faster on a GPU; ``benchmarks/NOTES.md`` derives it."""
 
 
 class VertexSet(Protocol):
@@ -117,14 +119,14 @@ class OperatorRun:
 
 def _operators(graph: Graph, device: Device) -> Operators:
     if isinstance(device, PythonDevice):
-        from gpu_pregel.host.programs.operators_python import PythonOperators
+        from gpu_pregel.host.traverse.operators_python import PythonOperators
 
         return PythonOperators(graph)
     if isinstance(device, CpuDevice):
-        from gpu_pregel.host.programs.operators_cpu import CpuOperators
+        from gpu_pregel.host.traverse.operators_cpu import CpuOperators
 
         return CpuOperators(graph, device)
-    from gpu_pregel.host.programs.operators_cuda import CudaOperators
+    from gpu_pregel.host.traverse.operators_cuda import CudaOperators
 
     operators: Operators = CudaOperators(graph, device)
     return operators

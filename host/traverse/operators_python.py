@@ -10,9 +10,9 @@ import numpy as np
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.bodies import EXPECTED, Bodies, Function, read_only_error
-from gpu_pregel.host.programs.functions import interpreted_function
-from gpu_pregel.host.programs.interpreter import STRICT, line_of
+from gpu_pregel.host.traverse.bodies import EXPECTED, Bodies, Function, read_only_error
+from gpu_pregel.host.traverse.functions import interpreted_function
+from gpu_pregel.host.traverse.interpreted import STRICT, line_of
 
 Array = np.ndarray[Any, Any]
 

@@ -12,15 +12,8 @@ from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, sum_of_warp
-from gpu_pregel.kernels.programs.frontier_cuda import (
-    BUFFER,
-    EDGES,
-    add_figures,
-    append,
-    gather,
-    pieces_of,
-)
-from gpu_pregel.kernels.programs.rows_cuda import warp_number
+from gpu_pregel.kernels.traverse.frontier_cuda import BUFFER, EDGES, add_figures, append, gather, pieces_of
+from gpu_pregel.kernels.traverse.rows_cuda import warp_number
 
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 

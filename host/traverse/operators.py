@@ -14,11 +14,11 @@ from numba import from_dtype, types
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice, check_flag
-from gpu_pregel.host.programs.bodies import Bodies, check_function, kind_of
-from gpu_pregel.host.programs.body_failures import naming_failures
-from gpu_pregel.host.programs.directions import MODES, PULL_SHARE, Mode
-from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.superstep.failures import explaining_failures
+from gpu_pregel.host.traverse.bodies import Bodies, check_function, kind_of
+from gpu_pregel.host.traverse.body_failures import naming_failures
+from gpu_pregel.host.traverse.directions import MODES, PULL_SHARE, Mode
+from gpu_pregel.host.traverse.frontier import Frontier
 
 RESULTS = ("frontier", "sum")
 

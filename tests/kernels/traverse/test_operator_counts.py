@@ -13,8 +13,8 @@ import gpu_pregel as gp
 from gpu_pregel import atomics
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.kernels.library.jit_cuda import BLOCK
-from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH
-from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 from tests.counts import Accesses, count, count_launches, count_lines
 from tests.devices import EMULATED
 

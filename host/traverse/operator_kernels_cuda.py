@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gpu_pregel.host.programs.bodies import Bodies, CompiledBodies, compile_bodies, lasting_digest
-from gpu_pregel.host.programs.raises import may_raise
+from gpu_pregel.host.traverse.bodies import Bodies, CompiledBodies, compile_bodies, lasting_digest
+from gpu_pregel.host.traverse.raises import may_raise
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
 from gpu_pregel.kernels.library.jit_cuda import Kernel
-from gpu_pregel.kernels.programs import edges_cuda, guards_cuda, pull_edges_cuda, vertices_cuda
+from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, pull_edges_cuda, vertices_cuda
 
 
 class OperatorKernel(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from gpu_pregel.host.programs.compiled_arithmetic import Float32, inverting_bools
+from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.host.traverse.compiled_arithmetic import Float32, inverting_bools
 from gpu_pregel.kernels.library.fingerprint import all_names, is_of_library
-from gpu_pregel.kernels.programs.fields import Jit
+from gpu_pregel.kernels.traverse.fields import Jit
 
 
 def device_function(function: Any, jit: Jit) -> Any:
@@ -76,6 +78,44 @@ def _reachable(function: FunctionType) -> Iterator[FunctionType]:
             if isinstance(value, FunctionType) and id(value) not in seen and not is_of_library(value):
                 seen.add(id(value))
                 waiting.append(value)
+
+
+def positional_count(function: Callable[..., Any]) -> int | None:
+    """Return the number of arguments of a function, or None if it is not fixed."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if any(parameter.kind not in kinds for parameter in parameters):
+        return None
+    return len(parameters)
+
+
+def check_callable(role: str, function: object, arities: tuple[int, ...], wanted: str) -> None:
+    """Raise ``ArgumentTypeError`` unless ``function`` is a plain one with one of these numbers of arguments."""
+    if not callable(function):
+        raise ArgumentTypeError(f"{role} must be a function of {wanted}, not {function!r}")
+    code = getattr(getattr(function, "py_func", function), "__code__", None)
+    if code is None:
+        raise ArgumentTypeError(f"{role} must be a Python function (def or lambda) of {wanted}, not {function!r}")
+    kind = special_kind(function)
+    if kind is not None:
+        raise ArgumentTypeError(f"{role} must be a plain function (def or lambda) of {wanted}, but is {kind}")
+    count = positional_count(getattr(function, "py_func", function))
+    if count not in arities:
+        place = f"{code.co_filename}, line {code.co_firstlineno}"
+        given = "a variable number of arguments" if count is None else f"{count} argument{'s' * (count != 1)}"
+        raise ArgumentTypeError(f"{role} takes {given}, but must take {wanted} ({place})")
+
+
+def special_kind(function: Any) -> str | None:
+    """Return what a function is that Numba cannot compile, or would compile as a plain function."""
+    if inspect.ismethod(function):
+        return "a method"
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return "asynchronous"
+    return "a generator" if inspect.isgeneratorfunction(function) else None
 
 
 class _Copies:

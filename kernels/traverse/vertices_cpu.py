@@ -9,7 +9,7 @@ import numpy as np
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, popcount, trailing_zeros
 from gpu_pregel.kernels.library.ranges_cpu import claim_range, join
-from gpu_pregel.kernels.programs.frontier_cpu import BUFFER, COUNT, EDGES, flush
+from gpu_pregel.kernels.traverse.frontier_cpu import BUFFER, COUNT, EDGES, flush
 
 ITEM = WORD_BITS
 """Vertices of a work item: a word of a bitmap, or as many entries of a queue; each has its element of ``sums``."""

@@ -13,9 +13,9 @@ import numpy as np
 from numba import types
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
-from gpu_pregel.host.programs.bounded_cache import BoundedCache
-from gpu_pregel.host.programs.checks import place_of, result_type
-from gpu_pregel.host.programs.functions import device_function
+from gpu_pregel.host.traverse.bounded_cache import BoundedCache
+from gpu_pregel.host.traverse.compilation import place_of, result_type
+from gpu_pregel.host.traverse.functions import device_function
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.compile_clock import compiling

@@ -1,0 +1,54 @@
+"""Errors for bodies of operators that raise on a CUDA device: the failed call is repeated in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ProgramError
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.traverse.bodies import Bodies
+from gpu_pregel.host.traverse.interpreted import line_of, text_of
+from gpu_pregel.kernels.traverse.failures_cuda import read_edge_failure
+
+Array = np.ndarray[Any, Any]
+
+
+def _weights(graph: Graph, u: int, v: int) -> list[Any]:
+    """Return the weights of the edges from u to v or, if an operator follows them backwards, from v to u."""
+    for row, other in ((u, v), (v, u)):
+        first, last = graph.indptr[row : row + 2]
+        places = first + np.flatnonzero(graph.indices[first:last] == other)
+        if len(places):
+            break
+    return [1.0] if graph.weights is None else graph.weights[places].tolist()
+
+
+def check_bodies(record: Array, bodies: Bodies, arrays: tuple[Any, ...], graph: Graph, device: Device) -> None:
+    """Raise ``ProgramError`` if a kernel recorded that a function of an operator raised.
+
+    The call is repeated in Python to learn where and why; by then the arrays may have changed.
+    """
+    failure = read_edge_failure(*record.tolist())
+    if failure is None:
+        return
+    u, v = failure.vertex, failure.other
+    is_body = v is not None or bodies.weight is None
+    function: Any = bodies.body if is_body else bodies.receives
+    numbers = (bool, int, float, np.generic)
+    copies = [array if isinstance(array, numbers) else device.download(array) for array in arrays]
+    plain, cause = getattr(function, "py_func", function), None
+    try:
+        for given in [(u,)] if v is None else [(u, v, weight) for weight in _weights(graph, u, v)]:
+            plain(*given, *copies)
+    except Exception as error:
+        cause = error
+    ids = graph.to_ids(np.array([u] if v is None else [u, v])).tolist()
+    where = f"vertex {ids[0]!r}" if v is None else f"the edge from {ids[0]!r} to {ids[1]!r}"
+    why = f"{failure.exception} in compiled code; a second call, with the arrays as they are now, does not fail"
+    if cause is not None:
+        why = text_of(cause)
+    place = line_of(function, None if cause is None else cause.__traceback__)
+    raise ProgramError(f"{'the body' if is_body else 'receives'} fails for {where} ({place}): {why}") from cause
