@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.traverse.frontier import Frontier as Frontier
     from gpu_pregel.host.traverse.operators import process_edges as process_edges
     from gpu_pregel.host.traverse.operators import process_vertices as process_vertices
+    from gpu_pregel.host.traverse.operators import reduce_rows as reduce_rows
     from gpu_pregel.io import read_graph as read_graph
     from gpu_pregel.kernels.library import atomics as atomics
     from gpu_pregel.kernels.library import sorted_rows as sorted_rows
@@ -112,7 +113,7 @@ _HOMES = {
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
     "Buckets": "gpu_pregel.host.traverse.buckets",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
-    "Combiner": "gpu_pregel.host.programs.program",
+    "Combiner": "gpu_pregel.host.traverse.combiners",
     "Frontier": "gpu_pregel.host.traverse.frontier",
     "Graph": "gpu_pregel.host.graphs.graph",
     "MemoryStore": "gpu_pregel.host.stores.memory",
@@ -130,6 +131,7 @@ _HOMES = {
     "process_vertices": "gpu_pregel.host.traverse.operators",
     "random": "gpu_pregel.kernels.library.draws",
     "read_graph": "gpu_pregel.io",
+    "reduce_rows": "gpu_pregel.host.traverse.operators",
     "run": "gpu_pregel.host.mixed.run",
     "sorted_rows": "gpu_pregel.kernels.library",
     "uniform": "gpu_pregel.host.graphs.generators",

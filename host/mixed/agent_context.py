@@ -11,7 +11,7 @@ import numpy as np
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.context import Context
-from gpu_pregel.host.programs.interpreter import MisfitError, fit
+from gpu_pregel.host.traverse.interpreted import MisfitError, fit
 from gpu_pregel.kernels.traverse.fields import Fields, named_type
 
 if TYPE_CHECKING:

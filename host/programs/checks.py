@@ -10,15 +10,14 @@ import numpy as np
 from numba import types
 
 from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.traverse.combiners import field_names
-from gpu_pregel.host.traverse.compilation import DRAW_IS_MISSING, place_of, result_type
+from gpu_pregel.host.traverse.compilation import check_result, named_tuple_type, numba_type, place_of, result_type
+from gpu_pregel.host.traverse.interpreted import BOOL
 from gpu_pregel.host.traverse.type_words import in_words
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.captured import argument_type
 from gpu_pregel.kernels.programs.functions import Parameters, VertexContext
-from gpu_pregel.kernels.traverse.fields import Fields, named_type
+from gpu_pregel.kernels.traverse.fields import Fields
 
 
 class ProgramChecks:
@@ -41,7 +40,7 @@ class ProgramChecks:
     ) -> None:
         self._program = program
         self._stream = types.UniTuple(types.int64, 3) if draws else types.none
-        self._parameters = _named_type("Parameters", dict(parameters))
+        self._parameters = named_tuple_type("Parameters", dict(parameters))
         self._captured = types.Tuple([argument_type(dtype) for dtype in captured]) if captured else types.none
         self._value = value
         self._message = message
@@ -56,20 +55,20 @@ class ProgramChecks:
             known: dict[str, np.dtype[Any]] | None = load_value(self._note)
             if known is not None:
                 return known
-        dtypes = self._check_aggregators(contributions, _numba_type(self._value))
+        dtypes = self._check_aggregators(contributions, numba_type(self._value))
         results = {"init": self._value, "message": self._message, "combine": self._message, "apply": self._value}
         kinds = self.argument_types(dtypes)
         for role in ("init", "message", "combine", "apply", "receives", "active", "wake", "initially_active"):
             if role in device:
-                _check(device[role], role, kinds[role], results.get(role, BOOL))
+                check_result(device[role], role, kinds[role], results.get(role, BOOL))
         if self._note is not None:
             save_value(self._note, dtypes)
         return dtypes
 
     def argument_types(self, dtypes: dict[str, np.dtype[Any]]) -> dict[str, tuple[Any, ...]]:
         """Return the types of the functions' arguments, by role; ``dtypes`` are those of the aggregates."""
-        value, message, weight = _numba_type(self._value), _numba_type(self._message), self._weight
-        context = self._context_type(_named_type("Aggregated", dtypes))
+        value, message, weight = numba_type(self._value), numba_type(self._message), self._weight
+        context = self._context_type(named_tuple_type("Aggregated", dtypes))
         return {
             "init": (context,),
             "initially_active": (context,),
@@ -105,44 +104,3 @@ class ProgramChecks:
     def _context_type(self, aggregated: Any) -> Any:
         parts = [types.int64] * 5 + [aggregated, self._parameters, self._captured, self._stream]
         return types.BaseTuple.from_types(parts, VertexContext)
-
-
-def _numba_type(fields: Fields) -> Any:
-    if fields.names is not None:
-        return _named_type("Value", dict(zip(fields.names, fields.dtypes, strict=True)))
-    parts = [numba.from_dtype(dtype) for dtype in fields.dtypes]
-    return types.Tuple(parts) if fields.is_tuple else parts[0]
-
-
-def _named_type(name: str, dtypes: dict[str, np.dtype[Any]]) -> Any:
-    """Return the type of a named tuple of numbers, or of None if there are no names."""
-    if not dtypes:
-        return types.none
-    return types.BaseTuple.from_types(
-        [numba.from_dtype(dtype) for dtype in dtypes.values()], named_type(name, tuple(dtypes))
-    )
-
-
-def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
-    result = result_type(function, role, arguments)
-    if isinstance(result, types.BoundFunction):
-        raise ProgramError(f"{role} returns a method, not its result{place_of(function)}: {DRAW_IS_MISSING}")
-    if fields is BOOL:
-        if not isinstance(result, (types.Boolean, types.Integer)):
-            raise ProgramError(f"{role} returns {in_words(result)}, but must return True or False{place_of(function)}")
-        return
-    parts = list(result) if isinstance(result, types.BaseTuple) else [result]
-    if isinstance(result, types.BaseTuple) != fields.is_tuple or len(parts) != len(fields.dtypes):
-        raise ProgramError(
-            f"{role} returns {in_words(result)}, but {field_names(fields)} is declared{place_of(function)}"
-        )
-    for k, (part, dtype) in enumerate(zip(parts, fields.dtypes, strict=True)):
-        where = f" in field {fields.names[k]!r}" if fields.names else f" in field {k}" if fields.is_tuple else ""
-        found = f"{role} returns {in_words(part)}{where}, but {field_names(fields)} is declared"
-        if not isinstance(part, (types.Boolean, types.Integer, types.Float)):
-            raise ProgramError(f"{found}{place_of(function)}")
-        if isinstance(part, types.Float) and dtype.kind != "f":
-            raise ProgramError(
-                f"{found}, and floats are not converted to integers silently{place_of(function)}: convert the result, "
-                f"as with np.{dtype}(x), or declare float64"
-            )

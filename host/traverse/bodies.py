@@ -6,7 +6,7 @@ import functools
 import hashlib
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numba
 import numpy as np
@@ -21,6 +21,7 @@ from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import device
+from gpu_pregel.kernels.traverse.fields import generated
 
 _MOST_KEPT = 512
 """Functions, and kernels, kept in memory."""
@@ -54,6 +55,11 @@ class Bodies(NamedTuple):
     weight: Any = None
     has_weights: bool = False
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What kernels of these bodies depend on."""
+        return (content_key(self.body), content_key(self.receives), self.kinds, self.weight, self.has_weights)
+
     def arguments(self) -> tuple[Any, ...]:
         """Return the types of the arguments of ``body``."""
         vertex = (types.int64,)
@@ -67,7 +73,7 @@ class CompiledBodies(NamedTuple):
     ----------
     body, receives : callable
     total : dtype
-        Of the sum of what ``body`` returns: int64 or float64.
+        Of the sum of what ``body`` returns: int64 or float64; int64 if its results are not summed.
     """
 
     body: Any
@@ -99,16 +105,17 @@ def _fingerprint_of(function: Function) -> tuple[Fingerprint, str]:
     return found[1], found[2]
 
 
-def kernel_of(kind: Any, bodies: Bodies, make: Callable[[], Any]) -> Any:
+class Keyed(Protocol):
+    """What kernels are made from."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the kernels depend on."""
+
+
+def kernel_of(kind: Any, bodies: Keyed, make: Callable[[], Any]) -> Any:
     """Return the kernel of a kind for these bodies; ``make`` creates it at first use."""
-    key = (
-        kind,
-        content_key(bodies.body),
-        content_key(bodies.receives),
-        bodies.kinds,
-        bodies.weight,
-        bodies.has_weights,
-    )
+    key = (kind, *bodies.key)
     found = _kernels.get(key)
     if found is None:
         with compiling():
@@ -116,7 +123,7 @@ def kernel_of(kind: Any, bodies: Bodies, make: Callable[[], Any]) -> Any:
     return found
 
 
-def compile_bodies(bodies: Bodies, returns: str, jit: Any = device) -> CompiledBodies:
+def compile_bodies(bodies: Bodies, returns: str | None, jit: Any = device) -> CompiledBodies:
     """Return the functions of an operator compiled with ``jit``, after a check of their results.
 
     The check compiles both for the CPU, once per machine: its result is kept on disk beside the kernels.
@@ -138,33 +145,50 @@ def compile_bodies(bodies: Bodies, returns: str, jit: Any = device) -> CompiledB
     )
 
 
-def lasting_digest(bodies: Bodies, returns: str) -> str | None:
+def lasting_digest(bodies: Bodies, returns: str | None) -> str | None:
     """Return a digest of what kernels of these bodies depend on; None if it is valid in this process only."""
-    if not all(_fingerprint_of(one)[0].is_complete for one in bodies[:2] if one is not None):
+    if not all(is_lasting(one) for one in bodies[:2] if one is not None):
         return None
     return _digest(bodies, returns)
 
 
-def _digest(bodies: Bodies, returns: str) -> str:
+def is_lasting(function: Function) -> bool:
+    """Whether the digest of a function is valid in other processes."""
+    return _fingerprint_of(function)[0].is_complete
+
+
+def _digest(bodies: Bodies, returns: str | None) -> str:
     kinds = [repr(kind) for kind in (*bodies.kinds, bodies.weight)]
-    parts = [content_key(bodies.body), content_key(bodies.receives), returns, numba.__version__, *kinds]
+    parts = [content_key(bodies.body), content_key(bodies.receives), str(returns), numba.__version__, *kinds]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _check(bodies: Bodies, returns: str) -> np.dtype[Any]:
+def _check(bodies: Bodies, returns: str | None) -> np.dtype[Any]:
     """Raise an error unless the functions return what is expected; return the dtype of a sum of results."""
-    result, place = _result_of(bodies.body, "the body", bodies.arguments(), bodies.kinds)
-    if not isinstance(result, (types.Boolean, types.Integer) + ((types.Float,) if returns == "sum" else ())):
-        raise ProgramError(f"the body returns {_shown(result)}, but must return {EXPECTED[returns]}{place}")
+    result, place = result_of(bodies.body, "the body", bodies.arguments(), bodies.kinds)
+    check_returned("the body", result, returns, place)
     if bodies.receives is not None:
         arguments = (types.int64, *bodies.kinds)
-        answer, place = _result_of(bodies.receives, "receives", arguments, bodies.kinds)
+        answer, place = result_of(bodies.receives, "receives", arguments, bodies.kinds)
         if not isinstance(answer, (types.Boolean, types.Integer)):
-            raise ProgramError(f"receives returns {_shown(answer)}, but must return {EXPECTED['frontier']}{place}")
-    return np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
+            raise ProgramError(f"receives returns {shown_type(answer)}, but must return {EXPECTED['frontier']}{place}")
+    return np.dtype(np.float64 if returns == "sum" and isinstance(result, types.Float) else np.int64)
 
 
-def _result_of(function: Function, role: str, arguments: tuple[Any, ...], kinds: tuple[Any, ...]) -> tuple[Any, str]:
+def check_returned(role: str, result: Any, returns: str | None, place: str) -> None:
+    """Raise ``ProgramError`` unless a function returns what the operator needs."""
+    kinds = (types.Boolean, types.Integer) + ((types.Float,) if returns == "sum" else ())
+    if returns is not None and not isinstance(result, kinds):
+        raise ProgramError(f"{role} returns {shown_type(result)}, but must return {EXPECTED[returns]}{place}")
+
+
+def silenced(body: Any, count: int) -> Any:
+    """Return a function of ``count`` arguments that calls ``body`` and returns 0."""
+    names = ", ".join(f"a{k}" for k in range(count))
+    return generated(device, "silenced", f"def silenced({names}):\n    body({names})\n    return 0\n", body=body)
+
+
+def result_of(function: Function, role: str, arguments: tuple[Any, ...], kinds: tuple[Any, ...]) -> tuple[Any, str]:
     """Return the type of a function's result, and its place in the source."""
     compiled = device_function(function, device)
     code, defaults = compiled.py_func.__code__, compiled.py_func.__defaults__ or ()
@@ -194,7 +218,7 @@ DTYPES = frozenset(map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4",
 NUMBERS = "bools, integers, floats of 32 or 64 bits or complex numbers, in the machine's byte order"
 
 
-def _shown(result: Any) -> str:
+def shown_type(result: Any) -> str:
     """Return the type of a function's result in words."""
     if isinstance(result, types.NoneType):
         return "nothing"
@@ -232,9 +256,9 @@ def check_function(role: str, function: Any, call: str, count: int) -> None:
 
 def check_bucket_number(function: Function, kinds: tuple[Any, ...]) -> None:
     """Raise ``ProgramError`` unless a function of a vertex can be compiled and returns an integer."""
-    result, place = _result_of(function, "number", (types.int64, *kinds), kinds)
+    result, place = result_of(function, "number", (types.int64, *kinds), kinds)
     if not isinstance(result, (types.Boolean, types.Integer)):
-        raise ProgramError(f"number returns {_shown(result)}, but must return an integer{place}")
+        raise ProgramError(f"number returns {shown_type(result)}, but must return an integer{place}")
 
 
 def kind_of(name: str, array: Any) -> Any:

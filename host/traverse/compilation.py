@@ -10,15 +10,19 @@ from contextlib import contextmanager, suppress
 from traceback import walk_tb
 from typing import Any
 
+import numba
 import numpy as np
 from numba import types
 from numba.core import errors as numba_errors
 
-from gpu_pregel.errors import CompileError
+from gpu_pregel.errors import CompileError, ProgramError
+from gpu_pregel.host.traverse.combiners import field_names
+from gpu_pregel.host.traverse.interpreted import BOOL
 from gpu_pregel.host.traverse.type_words import in_words
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.fingerprint import large_integers
 from gpu_pregel.kernels.library.records import cannot_assign, no_field
+from gpu_pregel.kernels.traverse.fields import Fields, named_type
 
 COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
 """What Numba raises; its error for syntax that it cannot compile, such as an import, is no ``NumbaError``."""
@@ -202,3 +206,46 @@ def _essence(error: Exception, arguments: Sequence[Any] = ()) -> str:
         ):
             return text
     return next((line for line in lines if line and not line.startswith(skipped)), "Numba cannot compile the function")
+
+
+def numba_type(fields: Fields) -> Any:
+    """Return the Numba type of a number or tuple of these fields."""
+    if fields.names is not None:
+        return named_tuple_type("Value", dict(zip(fields.names, fields.dtypes, strict=True)))
+    parts = [numba.from_dtype(dtype) for dtype in fields.dtypes]
+    return types.Tuple(parts) if fields.is_tuple else parts[0]
+
+
+def named_tuple_type(name: str, dtypes: dict[str, np.dtype[Any]]) -> Any:
+    """Return the type of a named tuple of numbers, or of None if there are no names."""
+    if not dtypes:
+        return types.none
+    return types.BaseTuple.from_types(
+        [numba.from_dtype(dtype) for dtype in dtypes.values()], named_type(name, tuple(dtypes))
+    )
+
+
+def check_result(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
+    """Raise ``ProgramError`` unless a function compiles for these arguments and returns what is declared."""
+    result = result_type(function, role, arguments)
+    if isinstance(result, types.BoundFunction):
+        raise ProgramError(f"{role} returns a method, not its result{place_of(function)}: {DRAW_IS_MISSING}")
+    if fields is BOOL:
+        if not isinstance(result, (types.Boolean, types.Integer)):
+            raise ProgramError(f"{role} returns {in_words(result)}, but must return True or False{place_of(function)}")
+        return
+    parts = list(result) if isinstance(result, types.BaseTuple) else [result]
+    if isinstance(result, types.BaseTuple) != fields.is_tuple or len(parts) != len(fields.dtypes):
+        raise ProgramError(
+            f"{role} returns {in_words(result)}, but {field_names(fields)} is declared{place_of(function)}"
+        )
+    for k, (part, dtype) in enumerate(zip(parts, fields.dtypes, strict=True)):
+        where = f" in field {fields.names[k]!r}" if fields.names else f" in field {k}" if fields.is_tuple else ""
+        found = f"{role} returns {in_words(part)}{where}, but {field_names(fields)} is declared"
+        if not isinstance(part, (types.Boolean, types.Integer, types.Float)):
+            raise ProgramError(f"{found}{place_of(function)}")
+        if isinstance(part, types.Float) and dtype.kind != "f":
+            raise ProgramError(
+                f"{found}, and floats are not converted to integers silently{place_of(function)}: convert the result, "
+                f"as with np.{dtype}(x), or declare float64"
+            )

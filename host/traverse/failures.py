@@ -11,6 +11,8 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.bodies import Bodies
 from gpu_pregel.host.traverse.interpreted import line_of, text_of
+from gpu_pregel.host.traverse.operators_python import PythonOperators
+from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.traverse.failures_cuda import read_edge_failure
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +28,17 @@ def _weights(graph: Graph, u: int, v: int) -> list[Any]:
     return [1.0] if graph.weights is None else graph.weights[places].tolist()
 
 
-def check_bodies(record: Array, bodies: Bodies, arrays: tuple[Any, ...], graph: Graph, device: Device) -> None:
+def _failed(bodies: Bodies | RowBodies, *, has_edge: bool) -> tuple[str, Any]:
+    """Return the role of the function that failed for an edge or a vertex, and the function."""
+    if isinstance(bodies, RowBodies):
+        return ("message", bodies.message) if has_edge else ("finish", bodies.finish)
+    is_body = has_edge or bodies.weight is None
+    return ("the body", bodies.body) if is_body else ("receives", bodies.receives)
+
+
+def check_bodies(
+    record: Array, bodies: Bodies | RowBodies, arrays: tuple[Any, ...], graph: Graph, device: Device
+) -> None:
     """Raise ``ProgramError`` if a kernel recorded that a function of an operator raised.
 
     The call is repeated in Python to learn where and why; by then the arrays may have changed.
@@ -35,14 +47,19 @@ def check_bodies(record: Array, bodies: Bodies, arrays: tuple[Any, ...], graph: 
     if failure is None:
         return
     u, v = failure.vertex, failure.other
-    is_body = v is not None or bodies.weight is None
-    function: Any = bodies.body if is_body else bodies.receives
+    role, function = _failed(bodies, has_edge=v is not None)
     numbers = (bool, int, float, np.generic)
     copies = [array if isinstance(array, numbers) else device.download(array) for array in arrays]
     plain, cause = getattr(function, "py_func", function), None
     try:
-        for given in [(u,)] if v is None else [(u, v, weight) for weight in _weights(graph, u, v)]:
-            plain(*given, *copies)
+        if isinstance(bodies, RowBodies) and v is None:
+            twin = PythonOperators(graph)
+            twin.reduce_rows(bodies, twin.chosen(np.arange(graph.num_vertices) == u), tuple(copies), None)
+        elif v is None:
+            plain(u, *copies)
+        else:
+            for weight in _weights(graph, u, v):
+                plain(u, v, weight, *copies)
     except Exception as error:
         cause = error
     ids = graph.to_ids(np.array([u] if v is None else [u, v])).tolist()
@@ -51,4 +68,4 @@ def check_bodies(record: Array, bodies: Bodies, arrays: tuple[Any, ...], graph: 
     if cause is not None:
         why = text_of(cause)
     place = line_of(function, None if cause is None else cause.__traceback__)
-    raise ProgramError(f"{'the body' if is_body else 'receives'} fails for {where} ({place}): {why}") from cause
+    raise ProgramError(f"{role} fails for {where} ({place}): {why}") from cause

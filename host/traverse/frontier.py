@@ -21,6 +21,7 @@ from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, Bodies, kind_of
+from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 Array = np.ndarray[Any, Any]
@@ -69,13 +70,16 @@ class Operators(Protocol):
     def degree_sum(self, active: Any, csr: CSR) -> int:
         """Return the sum of the degrees of a set's vertices in the CSR or CSC."""
 
-    def process_vertices(self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str) -> Any:
-        """Return the sum of what the body returns, or the set of the vertices for which it returns true."""
+    def process_vertices(self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Return the sum of what the body returns, the set of the vertices for which it returns true, or nothing."""
 
     def process_edges(
-        self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
+        self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str | None, *, transpose: bool, push: bool
     ) -> Any:
-        """Return the sum of what the body returns, or the set of the receivers for which it returns true."""
+        """Return the sum of what the body returns, the set of the receivers for which it returns true, or nothing."""
+
+    def reduce_rows(self, bodies: RowBodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
 
 
 class OperatorRun:

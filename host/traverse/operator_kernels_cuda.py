@@ -7,11 +7,18 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.traverse.bodies import Bodies, CompiledBodies, compile_bodies, lasting_digest
-from gpu_pregel.host.traverse.raises import may_raise
+from gpu_pregel.host.traverse.combiners import Combiner
+from gpu_pregel.host.traverse.compilation import numba_type, place_of
+from gpu_pregel.host.traverse.raises import may_raise, raises_exception
+from gpu_pregel.host.traverse.rows import RowBodies, compile_rows
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, pull_edges_cuda, vertices_cuda
+from gpu_pregel.kernels.traverse.combining_cuda import Combining
+from gpu_pregel.kernels.traverse.edges_cuda import position_type
+from gpu_pregel.kernels.traverse.reduce_cuda import RowFunctions, make_reduce
 
 
 class OperatorKernel(NamedTuple):
@@ -20,40 +27,123 @@ class OperatorKernel(NamedTuple):
     Attributes
     ----------
     kernel : Kernel
-    total : dtype
-        Of the sum of what the body returns.
+    total : dtype or None
+        Of the sum of what the body returns; None if it is not summed.
     records : bool
         Whether the kernel takes, after the arrays of the bodies, one in which it records what they raise.
     """
 
     kernel: Kernel
-    total: np.dtype[Any]
+    total: np.dtype[Any] | None
     records: bool
 
 
-def make_kernel(kind: str, bodies: Bodies, returns: str, offset: np.dtype[Any]) -> OperatorKernel:
+def make_kernel(kind: str, bodies: Bodies, returns: str | None, offset: np.dtype[Any]) -> OperatorKernel:
     """Make a kernel for bodies, in which edge positions have the dtype ``offset``."""
     # Writes to read-only arrays have been refused.
     kinds = [kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in bodies.kinds]
     one, records = _guarded(bodies._replace(kinds=tuple(kinds)), compile_bodies(bodies, returns, jit_cuda.device))
     arrays = numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds)
     offsets = numba.from_dtype(offset)[::1]
+    total = one.total if returns == "sum" else None
     if kind == "sum of vertices":
-        return OperatorKernel(vertices_cuda.make_sum(one.body, arrays, one.total), one.total, records)
+        return OperatorKernel(vertices_cuda.make_sum(one.body, arrays, total), total, records)
     if kind.startswith("filter"):
         is_queue = kind == "filter of queue"
         make_filter = vertices_cuda.make_filter_of_queue if is_queue else vertices_cuda.make_filter_of_words
-        return OperatorKernel(make_filter(one.body, arrays, offsets), one.total, records)
+        return OperatorKernel(make_filter(one.body, arrays, offsets), None, records)
     functions = edges_cuda.EdgeFunctions(
         body=one.body,
         receives=None if bodies.receives is None else one.receives,
         arrays=arrays,
         offset=offset,
         weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        total=one.total if returns == "sum" else None,
+        total=total,
+        returns=returns,
     )
     make = edges_cuda.make_push if kind == "push" else pull_edges_cuda.make_pull
-    return OperatorKernel(make(functions), one.total, records)
+    return OperatorKernel(make(functions), total, records)
+
+
+class RowKernels(NamedTuple):
+    """The kernels of ``reduce_rows``.
+
+    Attributes
+    ----------
+    rows, hubs : Kernel
+        Over rows and pieces of hubs, then over hubs.
+    message : tuple of dtypes
+        Of the numbers of a message.
+    ordered : bool
+        Whether results depend on the order of the rows of a queue.
+    total : dtype or None
+    records : bool
+        As of :class:`OperatorKernel`.
+    """
+
+    rows: Kernel
+    hubs: Kernel
+    message: tuple[np.dtype[Any], ...]
+    ordered: bool
+    total: np.dtype[Any] | None
+    records: bool
+
+
+def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[Any]) -> RowKernels:
+    """Make the kernels of ``reduce_rows``.
+
+    Raises
+    ------
+    ProgramError
+        The function of a combiner may raise an exception, which is not possible there.
+    """
+    kinds = [kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in bodies.kinds]
+    bodies = bodies._replace(kinds=tuple(kinds))
+    one = compile_rows(bodies, returns, jit_cuda.device)
+    kind = numba_type(one.fields)
+    if isinstance(bodies.combine, Combiner) and raises_exception(one.combine, (kind, kind)):
+        raise ProgramError(
+            f"the function of combine may raise an exception{place_of(one.combine)}, which is not possible on a GPU: "
+            f"raise it in message or finish, or use device='cpu'"
+        )
+    finish_kinds = (numba.types.int64, kind, *bodies.kinds)
+    message, finish, records = one.message, one.finish, False
+    plain = [
+        (guards_cuda.with_plain_call(one.message, len(bodies.message_arguments)), bodies.message_arguments, 2),
+        (guards_cuda.with_plain_call(one.finish, len(finish_kinds)), finish_kinds, 1),
+    ]
+    raising = [raises_exception(called, arguments) for called, arguments, _ in plain]
+    if any(raising):
+        records = True
+        message, finish = (
+            guards_cuda.guard_body(called, len(arguments), ends)
+            if raises
+            else guards_cuda.ignore_record(called, len(arguments))
+            for (called, arguments, ends), raises in zip(plain, raising, strict=True)
+        )
+    combining = Combining(
+        message=one.fields,
+        identity=one.identity,
+        combine=one.combine,
+        absorbing=one.absorbing,
+        takes_first=bodies.combine == "any",
+        tracks=False,
+        by_row=True,
+        offset=position_type(offset),
+    )
+    functions = RowFunctions(
+        message=message,
+        finish=finish,
+        combining=combining,
+        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
+        offset=offset,
+        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
+        total=one.total,
+        returns=returns,
+    )
+    rounds = any(dtype.kind == "f" for dtype in one.fields.dtypes) and bodies.combine not in ("min", "max", "any")
+    ordered = rounds or (one.total is not None and one.total.kind == "f")
+    return RowKernels(*make_reduce(functions), one.fields.dtypes, ordered, one.total, records)
 
 
 def _guarded(bodies: Bodies, one: CompiledBodies) -> tuple[CompiledBodies, bool]:

@@ -14,11 +14,14 @@ from numba import from_dtype, types
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice, check_flag
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.traverse.bodies import Bodies, check_function, kind_of
 from gpu_pregel.host.traverse.body_failures import naming_failures
+from gpu_pregel.host.traverse.combiners import COMBINERS, BuiltInCombiner, Combiner, check_combine
 from gpu_pregel.host.traverse.directions import MODES, PULL_SHARE, Mode
 from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.rows import RowBodies
 
 RESULTS = ("frontier", "sum")
 
@@ -35,21 +38,28 @@ def process_vertices(
 ) -> Frontier: ...
 
 
+@overload
+def process_vertices(
+    body: Callable[..., Any], frontier: Frontier, arrays: Sequence[Any] = (), *, returns: None
+) -> None: ...
+
+
 @explaining_failures()
 def process_vertices(
     body: Callable[..., Any],
     frontier: Frontier,
     arrays: Sequence[Any] = (),
     *,
-    returns: Literal["sum", "frontier"] = "sum",
-) -> int | float | Frontier:
+    returns: Literal["sum", "frontier"] | None = "sum",
+) -> int | float | Frontier | None:
     """Call ``body(v, *arrays)`` for every vertex of a frontier.
 
     Parameters
     ----------
     body : callable
         Compiled by Numba, once for its code and whatever it refers to. The vertex number v is an int64. The body
-        returns a number or, for a frontier, whether the vertex belongs to it. It may write to ``array[v]``; other
+        returns a number, for a frontier whether the vertex belongs to it, or nothing with ``returns=None``. It may
+        write to ``array[v]``; other
         elements only by :mod:`gpu_pregel.atomics`.
     frontier : Frontier
     arrays : sequence of arrays and numbers
@@ -57,12 +67,13 @@ def process_vertices(
         Numbers may differ from call to call without compiling again. On CUDA the operators follow the work of CuPy's
         current stream and of the default stream; wait for others that write to an array. After the call, all is
         written.
-    returns : {"sum", "frontier"}
-        Whether to return the sum of the results, or the frontier of the vertices whose result is true.
+    returns : {"sum", "frontier", None}
+        Whether to return the sum of the results, the frontier of the vertices whose result is true, or nothing, so that
+        nothing is read back from a GPU.
 
     Returns
     -------
-    int, float or Frontier
+    int, float, Frontier or None
         Sums of floats are the same to the bit in every run on a device.
 
     Raises
@@ -124,6 +135,19 @@ def process_edges(
 ) -> int | float: ...
 
 
+@overload
+def process_edges(
+    body: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    receives: Callable[..., Any] | None = None,
+    transpose: bool = False,
+    returns: None,
+    mode: Mode = "auto",
+) -> None: ...
+
+
 @explaining_failures()
 def process_edges(
     body: Callable[..., Any],
@@ -132,9 +156,9 @@ def process_edges(
     *,
     receives: Callable[..., Any] | None = None,
     transpose: bool = False,
-    returns: Literal["frontier", "sum"] = "frontier",
+    returns: Literal["frontier", "sum"] | None = "frontier",
     mode: Mode = "auto",
-) -> Frontier | int | float:
+) -> Frontier | int | float | None:
     """Call ``body(u, v, weight, *arrays)`` for every edge from a vertex u of a frontier to a vertex v.
 
     Few active edges are pushed: the rows of the frontier are read. Many are pulled: the rows of all receivers are read,
@@ -156,13 +180,14 @@ def process_edges(
         ``receives(v, *arrays)``: whether vertex v still takes messages. Default: every vertex does.
     transpose : bool, default False
         Go along the in-edges of the frontier's vertices instead of their out-edges.
-    returns : {"frontier", "sum"}
-        Whether to return the frontier of the vertices v for which the body returned true, or the sum of the results.
+    returns : {"frontier", "sum", None}
+        Whether to return the frontier of the vertices v for which the body returned true, the sum of the results, or
+        nothing, so that nothing is read back from a GPU.
     mode : {"auto", "push", "pull"}
 
     Returns
     -------
-    Frontier, int or float
+    Frontier, int, float or None
 
     Raises
     ------
@@ -196,15 +221,13 @@ def process_edges(
     run, active, graph = frontier._run, frontier._active, frontier.graph
     transpose = transpose and graph.is_directed
     started = run.start()
-    weights = graph.weights
-    weight = types.float32 if weights is None else from_dtype(weights.dtype)
     push, rule = mode == "push", "mode"
     if mode == "auto":
         edges = run.operators.degree_sum(active, graph.csc if transpose else graph._csr)
         push, rule = edges * PULL_SHARE < graph.num_stored_edges, f"1/{PULL_SHARE}"
         if receives is None and active.count < graph.num_vertices and run.operators.pushes_to_all and not push:
             push, rule = True, "only push"
-    bodies = Bodies(body, receives, kinds, weight, weights is not None)
+    bodies = Bodies(body, receives, kinds, *_weight_of(graph))
     options = {"transpose": transpose, "push": push}
     with naming_failures(
         frontier, arrays, lambda one, every, given: one.process_edges(bodies, every, given, returns, **options)
@@ -212,6 +235,131 @@ def process_edges(
         result = run.operators.process_edges(bodies, active, arrays, returns, **options)
     run.record(_phase_of(body), "push" if push else "pull", active, started, rule)
     return frontier._next(result) if returns == "frontier" else result
+
+
+@overload
+def reduce_rows(
+    message: Callable[..., Any],
+    combine: BuiltInCombiner | Combiner,
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: Literal["frontier"] = "frontier",
+) -> Frontier: ...
+
+
+@overload
+def reduce_rows(
+    message: Callable[..., Any],
+    combine: BuiltInCombiner | Combiner,
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: Literal["sum"],
+) -> int | float: ...
+
+
+@overload
+def reduce_rows(
+    message: Callable[..., Any],
+    combine: BuiltInCombiner | Combiner,
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: None,
+) -> None: ...
+
+
+@explaining_failures()
+def reduce_rows(
+    message: Callable[..., Any],
+    combine: BuiltInCombiner | Combiner,
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: Literal["frontier", "sum"] | None = "frontier",
+) -> Frontier | int | float | None:
+    """Combine messages over the row of every vertex of a frontier, and finish the vertex with the result.
+
+    For a vertex v, ``message(v, u, weight, *arrays)`` of all its edges to vertices u are combined, and then
+    ``finish(v, combined, *arrays)`` is called once. Threads share the rows by their lengths, so that no body need walk
+    one.
+
+    Parameters
+    ----------
+    message : callable
+        Returns a number or a tuple of numbers, whose types are those that Numba finds: ``np.float32(x)`` is narrower
+        than ``x``. The numbers v and u are int64, and the weight has the dtype of the graph's weights, or is float32 1
+        if there are none. It only reads; what ``finish`` of other vertices writes meanwhile, by ``atomics.load``.
+    combine : {"min", "max", "sum", "or", "and", "any"} or Combiner
+        Tuples compare lexicographically and are added field by field; "any" takes one of the messages. A row is not
+        read on where no other message changes the result: True for "or", the smallest number of the type for "min".
+    frontier : Frontier
+    arrays : sequence of arrays and numbers
+        As for :func:`process_vertices`.
+    finish : callable
+        Gets the identity of ``combine`` for a vertex without edges: 0 for "sum", the largest number of the type for
+        "min". It may write to ``array[v]``, and elsewhere by :mod:`gpu_pregel.atomics`. It returns whether the vertex
+        belongs to the next frontier, a number, or nothing with ``returns=None``.
+    transpose : bool, default False
+        Combine over the in-edges instead of the out-edges.
+    returns : {"frontier", "sum", None}
+        Whether to return the frontier of the vertices for which ``finish`` returned true, the sum of its results, or
+        nothing, so that nothing is read back from a GPU.
+
+    Returns
+    -------
+    Frontier, int, float or None
+        Messages are combined in an order that is the same in every run on a device, so that sums of floats are the same
+        to the bit.
+
+    Raises
+    ------
+    ProgramError
+        A function cannot be compiled, takes another number of arguments, returns something else, or raises on a GPU.
+    ArgumentError, ArgumentTypeError
+        Another argument is invalid.
+
+    Examples
+    --------
+    The number of neighbours with a smaller number, and the vertices that have none:
+
+    >>> import gpu_pregel as gp
+    >>> frontier = gp.Frontier(gp.grid(3, holes=0), device="cpu")
+    >>> smaller = frontier.full(0, "int64")
+    >>> def store(v, count, smaller):
+    ...     smaller[v] = count
+    ...     return count == 0
+    >>> first = gp.reduce_rows(lambda v, u, weight, smaller: int(u < v), "sum", frontier, [smaller], finish=store)
+    >>> smaller.tolist(), first.vertices().tolist()
+    ([0, 1, 1, 1, 2, 2, 1, 2, 2], [0])
+    """
+    arrays, kinds = _checked(frontier, arrays, returns)
+    check_combine("combine", combine, COMBINERS)
+    check_flag("transpose", transpose)
+    check_function("message", message, "message(v, u, weight, *arrays)", 3 + len(arrays))
+    check_function("finish", finish, "finish(v, combined, *arrays)", 2 + len(arrays))
+    run, active = frontier._run, frontier._active
+    started = run.start()
+    bodies = RowBodies(message, combine, finish, kinds, *_weight_of(frontier.graph), transpose)
+    with naming_failures(frontier, arrays, lambda one, every, given: one.reduce_rows(bodies, every, given, returns)):
+        result = run.operators.reduce_rows(bodies, active, arrays, returns)
+    run.record(_phase_of(finish), "rows", active, started)
+    return frontier._next(result) if returns == "frontier" else result
+
+
+def _weight_of(graph: Graph) -> tuple[Any, bool]:
+    """Return the Numba type of a graph's weights, and whether it has any."""
+    weights = graph.weights
+    return (types.float32, False) if weights is None else (from_dtype(weights.dtype), True)
 
 
 def _phase_of(body: Callable[..., Any]) -> str:
@@ -225,7 +373,8 @@ def _checked(frontier: object, arrays: Sequence[Any], returns: object) -> tuple[
     """Return the arrays as a tuple, and their Numba types, or raise an error if an argument is invalid."""
     if not isinstance(frontier, Frontier):
         raise ArgumentTypeError(f"frontier must be a gp.Frontier, not {type(frontier).__name__}")
-    check_choice("returns", returns, RESULTS)
+    if returns is not None:
+        check_choice("returns", returns, RESULTS)
     if not isinstance(arrays, (list, tuple)):
         raise ArgumentTypeError(f"arrays must be a list or tuple of arrays and numbers, not {type(arrays).__name__}")
     device = frontier.device

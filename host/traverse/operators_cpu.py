@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import pack_bits
-from gpu_pregel.host.traverse.bodies import Bodies, compile_bodies, kernel_of
+from gpu_pregel.host.traverse.bodies import Bodies, CompiledBodies, Keyed, compile_bodies, kernel_of, silenced
+from gpu_pregel.host.traverse.rows import RowBodies, compile_rows, row_body
 from gpu_pregel.kernels.library.jit_cpu import jit_program
 from gpu_pregel.kernels.traverse import edges_cpu, vertices_cpu
 from gpu_pregel.kernels.traverse.frontier_cpu import COUNT, COUNTERS_LENGTH, EDGES, count_bits, fill_queue
@@ -127,27 +129,65 @@ class CpuOperators:
         self._device.launch(count_bits, self._num_words, active.words, csr.indptr, counters)
         return int(counters[EDGES])
 
-    def process_vertices(self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], returns: str) -> Any:
+    def process_vertices(self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
         """Implement ``process_vertices``."""
-        if returns == "sum":
-            return self._sum_over_vertices(bodies, active, arrays)
+        return self._process(bodies, active, arrays, returns, lambda: compile_bodies(bodies, returns))
+
+    def reduce_rows(self, bodies: RowBodies, active: CpuSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Implement ``reduce_rows``: the body of a vertex reduces its row, and finishes it."""
+        edges = self._graph.csc if bodies.transpose else self._out
+
+        def compiled() -> CompiledBodies:
+            rows, count = compile_rows(bodies, returns), len(arrays)
+            body = row_body(rows, count, has_weights=bodies.has_weights)
+            return CompiledBodies(body, None, np.dtype(np.int64) if rows.total is None else rows.total)
+
+        return self._process(bodies, active, (*edges, *arrays), returns, compiled)
+
+    def _process(
+        self,
+        bodies: Keyed,
+        active: CpuSet,
+        arrays: tuple[Any, ...],
+        returns: str | None,
+        compiled: Callable[[], CompiledBodies],
+    ) -> Any:
+        """Call the body for each vertex: its kernel is kept by the key of the bodies."""
+        if returns != "frontier":
+            total = self._sum_over_vertices(bodies, active, arrays, returns, compiled)
+            return total if returns == "sum" else None
         device, degrees = self._device, self._out.indptr
         storage, counters = self._take(), np.zeros(COUNTERS_LENGTH, np.int64)
         if active.storage is not None and active.queued:
-            kernel = kernel_of("filter of queue", bodies, lambda: _plain(vertices_cpu.make_filter_of_queue, bodies))
+            make = vertices_cpu.make_filter_of_queue
+            kernel = kernel_of("filter of queue", bodies, lambda: jit_program(make(compiled().body)))
             queue, found = active.storage.queue, (storage.words, storage.queue, counters)
             device.launch_ranges(kernel, _blocks(active.count), queue, active.count, degrees, arrays, *found)
         else:
-            kernel = kernel_of("filter of words", bodies, lambda: _plain(vertices_cpu.make_filter_of_words, bodies))
+            make_words = vertices_cpu.make_filter_of_words
+            kernel = kernel_of("filter of words", bodies, lambda: jit_program(make_words(compiled().body)))
             every = active.storage is None
             device.launch_ranges(kernel, self._num_words, active.words, every, degrees, arrays, storage.words, counters)
         return CpuSet(self._pool, storage, int(counters[COUNT]), int(counters[EDGES]), queued=active.queued)
 
-    def _sum_over_vertices(self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...]) -> int | float:
+    def _sum_over_vertices(
+        self,
+        bodies: Keyed,
+        active: CpuSet,
+        arrays: tuple[Any, ...],
+        returns: str | None,
+        compiled: Callable[[], CompiledBodies],
+    ) -> int | float:
         queued = active.storage is not None and active.queued
-        kind = "queue" if queued else "words"
         make = vertices_cpu.make_sum_of_queue if queued else vertices_cpu.make_sum_of_words
-        kernel, total = kernel_of(f"sum of {kind}", bodies, lambda: _summing(make, bodies))
+
+        def kernel_and_total() -> tuple[Any, np.dtype[Any]]:
+            one = compiled()
+            body = silenced(one.body, 1 + len(arrays)) if returns is None else one.body
+            return jit_program(make(body, zero=one.total.type(0))), one.total
+
+        kind = ("queue" if queued else "words", returns)
+        kernel, total = kernel_of(kind, bodies, kernel_and_total)
         sums = np.empty(_blocks(active.count) if queued else self._num_words, total)
         if queued:
             queue = self._ordered(active, total)
@@ -159,13 +199,21 @@ class CpuOperators:
         return result
 
     def process_edges(
-        self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
+        self,
+        bodies: Bodies,
+        active: CpuSet,
+        arrays: tuple[Any, ...],
+        returns: str | None,
+        *,
+        transpose: bool,
+        push: bool,
     ) -> Any:
         """Implement ``process_edges`` in one direction."""
         # A push reads the rows of the senders, a pull those of the receivers.
         edges = self._graph.csc if transpose == push else self._out
-        if returns == "sum":
-            return self._sum_over_edges(bodies, active, arrays, edges, push=push)
+        if returns != "frontier":
+            total = self._sum_over_edges(bodies, active, arrays, edges, returns, push=push)
+            return total if returns == "sum" else None
         storage, counters = self._take(), np.zeros(COUNTERS_LENGTH, np.int64)
         rest = (*edges, self._out.indptr, arrays, storage.words)
         if push:
@@ -182,11 +230,11 @@ class CpuOperators:
         self._device.launch(kernel, active.count, queue, *arguments, chunk=max(1, chunk))
 
     def _sum_over_edges(
-        self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], edges: CSR, *, push: bool
+        self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], edges: CSR, returns: str | None, *, push: bool
     ) -> int | float:
-        kind = "push sum" if push else "pull sum"
         make = edges_cpu.make_push_sum if push else edges_cpu.make_pull_sum
-        kernel, total = kernel_of(kind, bodies, lambda: _summing(make, bodies))
+        kind = ("push sum" if push else "pull sum", returns)
+        kernel, total = kernel_of(kind, bodies, lambda: _summing(make, bodies, returns))
         if push:
             blocks = -(-active.count // edges_cpu.ITEMS_PER_SUM)
             sums = np.empty(blocks, total)
@@ -250,15 +298,11 @@ def _entries(count: int, threads: int) -> int:
 def _plain(make: Any, bodies: Bodies) -> Any:
     """Return a kernel whose bodies say which vertices become active."""
     one = compile_bodies(bodies, "frontier")
-    if bodies.weight is None:
-        return jit_program(make(one.body))
     return jit_program(make(one.body, one.receives, has_weights=bodies.has_weights))
 
 
-def _summing(make: Any, bodies: Bodies) -> tuple[Any, np.dtype[Any]]:
-    """Return a kernel that sums the results of bodies, and the dtype of the sum."""
-    one = compile_bodies(bodies, "sum")
-    zero = one.total.type(0)
-    if bodies.weight is None:
-        return jit_program(make(one.body, zero=zero)), one.total
-    return jit_program(make(one.body, one.receives, has_weights=bodies.has_weights, zero=zero)), one.total
+def _summing(make: Any, bodies: Bodies, returns: str | None) -> tuple[Any, np.dtype[Any]]:
+    """Return a kernel that sums the results of bodies of edges, or zeros, and the dtype of the sum."""
+    one = compile_bodies(bodies, returns)
+    body = silenced(one.body, 3 + len(bodies.kinds)) if returns is None else one.body
+    return jit_program(make(body, one.receives, has_weights=bodies.has_weights, zero=one.total.type(0))), one.total

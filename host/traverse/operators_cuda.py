@@ -19,7 +19,13 @@ from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
 from gpu_pregel.host.traverse.bodies import Bodies, kernel_of
 from gpu_pregel.host.traverse.compilation import explaining_compilation
 from gpu_pregel.host.traverse.failures import check_bodies
-from gpu_pregel.host.traverse.operator_kernels_cuda import OperatorKernel, make_kernel
+from gpu_pregel.host.traverse.operator_kernels_cuda import (
+    OperatorKernel,
+    RowKernels,
+    make_kernel,
+    make_row_kernels,
+)
+from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.traverse import frontier_cuda
 from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS, RECORD
@@ -184,10 +190,10 @@ class CudaOperators:
             self._list(active, active.storage, transposed=transposed)
         return active.edges
 
-    def process_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str) -> Any:
-        """Return the sum of what the body returns, or the set of the vertices for which it returns true."""
-        if returns == "sum":
-            return self._sum_over_vertices(bodies, active, arrays)
+    def process_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Return the sum of what the body returns, the set of the vertices for which it returns true, or nothing."""
+        if returns != "frontier":
+            return self._sum_over_vertices(bodies, active, arrays, returns)
         kind = "filter of queue" if active.queued else "filter of words"
         kernel = self._kernel(kind, bodies, returns)
         degrees = self._rows_of(transposed=active.transposed).degrees
@@ -202,40 +208,49 @@ class CudaOperators:
             self._launch(kernel.kernel, self._n, words, degrees, given, storage.words, storage.control)
         return self._measured(result, active, bodies, arrays)
 
-    def _sum_over_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...]) -> int | float:
-        kernel, total, records = self._kernel("sum of vertices", bodies, "sum")
+    def _sum_over_vertices(
+        self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str | None
+    ) -> int | float | None:
+        kernel, total, records = self._kernel("sum of vertices", bodies, returns)
         if not active.count:
-            return 0 if total.kind == "i" else 0.0
+            return _nothing(total)
         count, queue, words = self._n, self._none, self._words_of(active)
         # The order in which a queue was filled would show in a sum of floats.
-        if active.storage is not None and active.queued and (active.ordered or total.kind != "f"):
+        if active.storage is not None and active.queued and (active.ordered or not _rounds(total)):
             count, queue, words = active.count, active.storage.queue, self._none
         threads = min(count, MAX_BLOCKS * BLOCK)
         warps = -(-threads // BLOCK) * WARPS
         sums = self._sums_of(total, warps)
         given = (*arrays, sums.record) if records else arrays
         self._launch(kernel, threads, queue, count, words, given, sums.partials)
-        return self._folded(total, warps, bodies, arrays)
+        return self._folded(total, warps, bodies, arrays, records=records)
 
     def process_edges(
-        self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
+        self,
+        bodies: Bodies,
+        active: CudaSet,
+        arrays: tuple[Any, ...],
+        returns: str | None,
+        *,
+        transpose: bool,
+        push: bool,
     ) -> Any:
-        """Return the sum of what the body returns, or the set of the receivers for which it returns true."""
+        """Return the sum of what the body returns, the set of the receivers for which it returns true, or nothing."""
         # A push reads the rows of the senders, a pull those of the receivers.
         rows = self._rows_of(transposed=transpose == push and self._graph.is_directed)
         kernel, total, records = self._kernel("push" if push else "pull", bodies, returns)
         prepare = self._pushed if push else self._pulled
-        if returns == "sum":
+        if returns != "frontier":
             if not active.count:
-                return 0 if total.kind == "i" else 0.0
-            warps, given = prepare(active, rows, bodies, transpose, total)
+                return _nothing(total)
+            warps, given = prepare(active, rows, bodies, transpose, _rounds(total))
             sums = self._sums_of(total, warps)
             passed = (*arrays, sums.record) if records else arrays
             self._launch(kernel, warps * WARP, *given, passed, sums.partials)
-            return self._folded(total, warps, bodies, arrays)
+            return self._folded(total, warps, bodies, arrays, records=records)
         if not active.count:
             return self._result(transpose, 0)[0]
-        warps, given = prepare(active, rows, bodies, transpose, total)
+        warps, given = prepare(active, rows, bodies, transpose, False)
         result, storage = self._result(transpose, active.edges if push else None)
         if warps:
             degrees = self._rows_of(transposed=transpose).degrees
@@ -245,10 +260,41 @@ class CudaOperators:
             self._launch(kernel, warps * WARP, *given, passed, *before, degrees, storage.words, *found, storage.control)
         return self._measured(result, active, bodies, arrays)
 
+    def reduce_rows(self, bodies: RowBodies, active: CudaSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
+        transpose = bodies.transpose and self._graph.is_directed
+        rows, key = self._rows_of(transposed=transpose), ("cuda", "rows", returns, self._offset)
+        kernels: RowKernels = kernel_of(key, bodies, lambda: make_row_kernels(bodies, returns, self._offset))
+        if not active.count:
+            return self._result(transpose, 0)[0] if returns == "frontier" else _nothing(kernels.total)
+        warps, given = self._pushed(active, rows, bodies, transpose, kernels.ordered)
+        _, _, hubs, firsts, hub_count, pieces, *_ = given
+        partials = tuple(self._device.empty(pieces, dtype) for dtype in kernels.message)
+        result: CudaSet | None = None
+        out: tuple[Any, ...]
+        if returns == "frontier":
+            result, storage = self._result(transpose, active.count)
+            out = (rows.degrees, storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
+            record = storage.record
+        else:
+            sums = self._sums_of(kernels.total, warps + hub_count)
+            out, record = (sums.partials,), sums.record
+        passed = (*arrays, record) if kernels.records else arrays
+        self._launch(kernels.rows, warps * WARP, *given, passed, partials, *out)
+        if hub_count:
+            before = () if returns == "frontier" else (warps,)
+            self._launch(kernels.hubs, hub_count, hubs, firsts, hub_count, pieces, passed, partials, *before, *out)
+        if result is not None:
+            return self._measured(result, active, bodies, arrays)
+        return self._folded(kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
+
     def _pushed(
-        self, active: CudaSet, rows: _Rows, bodies: Bodies, transpose: bool, total: np.dtype[Any]
+        self, active: CudaSet, rows: _Rows, bodies: Bodies | RowBodies, transpose: bool, ordered: bool
     ) -> tuple[int, tuple[Any, ...]]:
-        """Return the number of warps of a push, and its arguments up to those of the bodies."""
+        """Return the number of warps that read the rows of a set, and their arguments up to those of the bodies.
+
+        A queue that is not ``ordered`` may have its vertices in any order.
+        """
         edges, storage = rows.edges, active.storage
         if storage is None:
             # An empty queue stands for all vertices.
@@ -256,7 +302,7 @@ class CudaOperators:
             hub_count, pieces = len(edges.hubs), len(edges.piece_vertices)
         else:
             is_listed = active.queued and active.transposed == transpose
-            if not is_listed or (total.kind == "f" and not active.ordered):
+            if not is_listed or (ordered and not active.ordered):
                 self._list(active, storage, transposed=transpose)
             count, queue, hubs, firsts = active.count, storage.queue, storage.hubs, storage.firsts
             hub_count, pieces = active.hubs >> 32, active.hubs & _PIECES
@@ -265,7 +311,7 @@ class CudaOperators:
         return -(-count // WARP) + pieces, (*given, *rest)
 
     def _pulled(
-        self, active: CudaSet, rows: _Rows, bodies: Bodies, _transpose: bool, _total: Any
+        self, active: CudaSet, rows: _Rows, bodies: Bodies, _transpose: bool, _ordered: bool
     ) -> tuple[int, tuple[Any, ...]]:
         """Return the number of warps of a pull, and its arguments up to those of the bodies."""
         edges = rows.edges
@@ -275,7 +321,7 @@ class CudaOperators:
         quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))
         return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), quota, *given)
 
-    def _weights(self, edges: DeviceEdges, bodies: Bodies) -> Any:
+    def _weights(self, edges: DeviceEdges, bodies: Bodies | RowBodies) -> Any:
         return edges.weights if bodies.has_weights else self._no_weights
 
     def _words_of(self, active: CudaSet) -> Any:
@@ -306,7 +352,9 @@ class CudaOperators:
         result.is_measured = most == 0
         return result, storage
 
-    def _measured(self, result: CudaSet, active: CudaSet, bodies: Bodies, arrays: tuple[Any, ...]) -> CudaSet:
+    def _measured(
+        self, result: CudaSet, active: CudaSet, bodies: Bodies | RowBodies, arrays: tuple[Any, ...]
+    ) -> CudaSet:
         """Return the result after reading its figures: the one readback of a superstep."""
         if active.count and result.storage is not None:
             control = self._device.download(result.storage.control)
@@ -334,8 +382,10 @@ class CudaOperators:
         self._launch(frontier_cuda.clear, size, *given)
         return storage
 
-    def _sums_of(self, total: np.dtype[Any], warps: int) -> _Sums:
-        """Return arrays for the sums of that many warps."""
+    def _sums_of(self, total: np.dtype[Any] | None, warps: int) -> _Sums:
+        """Return arrays for the sums of that many warps; without a dtype, for the record of failures alone."""
+        if total is None:
+            total, warps = np.dtype(np.int64), 0
         kept = self._sums.get(total)
         if kept is None or len(kept.partials) < warps:
             control = self._device.zeros(3, np.int64)
@@ -343,9 +393,24 @@ class CudaOperators:
             self._sums[total] = kept
         return kept
 
-    def _folded(self, total: np.dtype[Any], warps: int, bodies: Bodies, arrays: tuple[Any, ...]) -> int | float:
-        """Return the sum of the partial sums of all warps."""
-        sums = self._sums.pop(total)  # they are kept unless a body raised
+    def _folded(
+        self,
+        total: np.dtype[Any] | None,
+        warps: int,
+        bodies: Bodies | RowBodies,
+        arrays: tuple[Any, ...],
+        *,
+        records: bool,
+    ) -> int | float | None:
+        """Return the sum of the partial sums of all warps; only the record of failures without a dtype."""
+        if total is None and not records:
+            return None
+        kind = np.dtype(np.int64) if total is None else total
+        sums = self._sums.pop(kind)  # they are kept unless a body raised
+        if total is None:
+            check_bodies(self._device.download(sums.record), bodies, arrays, self._graph, self._device)
+            self._sums[kind] = sums
+            return None
         self._launch(frontier_cuda.make_fold(total), BLOCK, sums.partials, warps, sums.result)
         control = self._device.download(sums.control)
         check_bodies(control[1:], bodies, arrays, self._graph, self._device)
@@ -370,7 +435,7 @@ class CudaOperators:
             )
         return self._rows[transposed]
 
-    def _kernel(self, kind: str, bodies: Bodies, returns: str) -> OperatorKernel:
+    def _kernel(self, kind: str, bodies: Bodies, returns: str | None) -> OperatorKernel:
         """Return the kernel of a kind for these bodies."""
         key = ("cuda", kind, returns, self._offset)
         found: OperatorKernel = kernel_of(key, bodies, lambda: make_kernel(kind, bodies, returns, self._offset))
@@ -379,3 +444,13 @@ class CudaOperators:
     def _launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         with explaining_compilation(self._device.name):
             self._device.launch(kernel, size, *arguments)
+
+
+def _nothing(total: np.dtype[Any] | None) -> int | float | None:
+    """Return the sum over no vertices."""
+    return None if total is None else total.type(0).item()
+
+
+def _rounds(total: np.dtype[Any] | None) -> bool:
+    """Whether a sum depends on the order of its terms."""
+    return total is not None and total.kind == "f"

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ProgramError
+from gpu_pregel.errors import CompileError, ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.bodies import EXPECTED, Bodies, Function, read_only_error
+from gpu_pregel.host.traverse.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.traverse.functions import interpreted_function
-from gpu_pregel.host.traverse.interpreted import STRICT, line_of
+from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit, line_of
+from gpu_pregel.host.traverse.rows import RowBodies, message_fields
+from gpu_pregel.kernels.traverse.fields import Fields
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +65,7 @@ class PythonOperators:
         """Return the sum of the degrees of a set's vertices."""
         return int(np.diff(csr.indptr)[active.flags].sum())
 
-    def process_vertices(self, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...], returns: str) -> Any:
+    def process_vertices(self, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
         """Implement ``process_vertices``."""
         body = self._called(bodies.body, "the body", bodies, returns)
         with np.errstate(**STRICT):
@@ -70,7 +73,14 @@ class PythonOperators:
             return self._collect(results, returns)
 
     def process_edges(
-        self, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
+        self,
+        bodies: Bodies,
+        active: PythonSet,
+        arrays: tuple[Any, ...],
+        returns: str | None,
+        *,
+        transpose: bool,
+        push: bool,
     ) -> Any:
         """Implement ``process_edges``: a push goes over the rows of senders, a pull over those of receivers."""
         csr = self._graph.csc if transpose == push else self._graph._csr
@@ -79,6 +89,38 @@ class PythonOperators:
         edges = (self._push if push else self._pull)(csr, body, receives, active, arrays)
         with np.errstate(**STRICT):
             return self._collect(edges, returns)
+
+    def reduce_rows(self, bodies: RowBodies, active: PythonSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Implement ``reduce_rows``: rows in ascending order, and the edges of each in theirs."""
+        csr = self._graph.csc if bodies.transpose else self._graph._csr
+        message = self._called(bodies.message, "message", bodies, "message", ends=2)
+        finish = self._called(bodies.finish, "finish", bodies, returns)
+        with np.errstate(**STRICT):
+            vertices = np.flatnonzero(active.flags).tolist()
+            edges = (message(v, u, weight, *arrays) for v in vertices for u, weight in _row(csr, v))
+            fields = _fields_of(bodies, edges)
+            function, start = resolve_combiner(bodies.combine, fields)
+            parts = start if fields.is_tuple else (start,)
+            identity = fields.pack([part.item() for part in parts])
+            last = absorbing(bodies.combine, fields)
+
+            def fitted(result: Any, role: str, place: str) -> Any:
+                try:
+                    return fit(result, fields, wraps=role == "combine")
+                except MisfitError as error:
+                    raise ProgramError(f"{role} returns {error} ({place})") from None
+
+            def results() -> Iterator[tuple[int, Any]]:
+                for v in vertices:
+                    found = identity
+                    for u, weight in _row(csr, v):
+                        one = fitted(message(v, u, weight, *arrays), "message", line_of(bodies.message))
+                        found = fitted(function(found, one), "combine", line_of(function))
+                        if last is not None and found == last:
+                            break
+                    yield v, finish(v, found, *arrays)
+
+            return self._collect(results(), returns)
 
     def _push(
         self, csr: CSR, body: Function, receives: Function | None, active: PythonSet, arrays: tuple[Any, ...]
@@ -98,7 +140,9 @@ class PythonOperators:
                 if active.flags[u]:
                     yield v, body(u, v, weight, *arrays)
 
-    def _called(self, function: Any, role: str, bodies: Bodies, returns: str, ends: int = 1) -> Function:
+    def _called(
+        self, function: Any, role: str, bodies: Bodies | RowBodies, returns: str | None, ends: int = 1
+    ) -> Function:
         """Return a function that calls a user's one and checks its result.
 
         Errors get a note with the vertex or, where the first two arguments are vertices, the edge.
@@ -117,23 +161,37 @@ class PythonOperators:
                 where = f"vertex {ids[0]!r}" if ends == 1 else f"the edge from {ids[0]!r} to {ids[1]!r}"
                 error.add_note(f"raised by {role} for {where} ({line_of(function, error.__traceback__)})")
                 raise
-            if not isinstance(result, numbers):
+            if returns == "message":
+                return result
+            if returns is not None and not isinstance(result, numbers):
                 found = "nothing" if result is None else f"{result!r:.80}"
                 raise ProgramError(f"{role} returns {found}, but must return {EXPECTED[returns]}{place}")
             return result
 
         return call
 
-    def _collect(self, results: Iterator[tuple[int, Any]], returns: str) -> Any:
-        """Return the sum of the results, or the set of the vertices whose result is true."""
+    def _collect(self, results: Iterator[tuple[int, Any]], returns: str | None) -> Any:
+        """Return the sum of the results, or the set of the vertices whose result is true, or nothing."""
         found = np.zeros(self._graph.num_vertices, bool)
         total: Any = 0
         for v, result in results:
             if returns == "sum":
                 total += np.asarray(result).item()
-            elif result:
+            elif returns == "frontier" and result:
                 found[v] = True
+        if returns is None:
+            return None
         return self.chosen(found) if returns == "frontier" else total
+
+
+def _fields_of(bodies: RowBodies, messages: Iterator[Any]) -> Fields:
+    """Return the types of the messages: those that a compiler finds or, where it finds none, those of the first one."""
+    try:
+        return message_fields(bodies)
+    except CompileError:
+        first = next(messages, 0)
+    parts = first if isinstance(first, tuple) else (first,)
+    return Fields(tuple(np.asarray(part).dtype for part in parts), isinstance(first, tuple))
 
 
 def _row(csr: CSR, row: int) -> Iterator[tuple[int, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -11,36 +10,26 @@ from numba import cuda, types
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_and, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
-from gpu_pregel.kernels.library.loads_cuda import load_once
-from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
+from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows, make_combining
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
-from gpu_pregel.kernels.traverse.rows_cuda import lanes_of, make_ranges, warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, warp_number
 
 
-@functools.lru_cache(maxsize=1)
-def _make_combining(functions: Functions) -> tuple[Any, Any]:
-    """``combined(a, b)``, cast; and ``up_to(message, first)``: over the lanes from ``first`` up to this one."""
-    combine, cast = functions.combine, make_cast(device, functions.message)
-
-    @device
-    def combined(a: Any, b: Any) -> Any:
-        return cast(combine(a, b))
-
-    @device
-    def up_to(message: Any, first: Any) -> Any:
-        lane = lane_number()
-        distance = np.uint32(1)
-        while distance < np.uint32(WARP):
-            below = shuffle_up(message, distance)
-            if lane >= first + distance:
-                message = combined(below, message)
-            distance = np.uint32(distance << np.uint32(1))
-        return message
-
-    return combined, up_to
+def _combining(functions: Functions, offset: Any) -> Combining:
+    return Combining(
+        message=functions.message,
+        identity=functions.identity,
+        combine=functions.combine,
+        absorbing=functions.absorbing,
+        takes_first=functions.takes_first,
+        tracks=not functions.always,
+        by_row=False,
+        offset=offset,
+    )
 
 
 def make_pull(functions: Functions, arrays: ArrayTypes) -> Kernel:
@@ -65,7 +54,7 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
     identity, always = functions.identity, functions.always
 
     @device
-    def message_of(state: Any, u: Any, e: Any) -> Any:
+    def message_of(state: Any, row: Any, u: Any, e: Any) -> Any:
         signals, frontier, all_active, is_hidden = state
         signal = get(signals, u)
         # The signals of active sources and of others may be alike.
@@ -110,7 +99,7 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
     target_of = _make_target_of(functions, arrays)
 
     @device
-    def message_of(state: Any, u: Any, e: Any) -> Any:
+    def message_of(state: Any, row: Any, u: Any, e: Any) -> Any:
         weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets = state
         message = identity
         is_sent = all_active or get_bit(frontier, u)
@@ -187,12 +176,12 @@ def _make_target_of(functions: Functions, arrays: ArrayTypes) -> Any:
 def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
     """``pull_rows(…)``: combine the messages of this warp's rows, or of its piece of a hub, and store the results.
 
-    ``message_of(state, u, e)`` is the message from ``u`` along edge ``e``.
+    ``message_of(state, row, u, e)`` is the message from ``u`` along edge ``e``.
     """
     get, put = make_get(device, functions.message), make_put(device, functions.message)
     cast, offset = make_cast(device, functions.message), arrays.offset
-    combined, _ = _make_combining(functions)
-    combine_rows = _make_combine_rows(functions, arrays, message_of)
+    combining = _combining(functions, offset)
+    (combined, _), combine_rows = make_combining(combining), make_combine_rows(combining, message_of)
     row_range, piece_range = make_ranges(offset)
     wants, mark = _make_wants(functions), _make_mark(functions)
 
@@ -228,7 +217,7 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
             begin, length = piece_range(hub_begins, hub_ends, piece)
             # The warp has no other row.
             quota = np.uint32(WARP)
-        is_received, message = combine_rows(indices, state, begin, length, quota)
+        is_received, message = combine_rows(indices, state, np.uint32(0), begin, length, quota)
         mark(is_received, rows, row, piece, is_row, is_piece, marks, piece_marks)
         # A row that takes no messages has none in its inbox.
         if is_row and wanted:
@@ -297,113 +286,6 @@ def _make_wants(functions: Functions) -> Any:
     return device(every if functions.receives is None else some)
 
 
-def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
-    """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row, if it has any.
-
-    Returned are whether it has, and the message.
-
-    Where the first message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have
-    found none, and so on.
-    """
-    identity, offset = functions.identity, arrays.offset
-    _, is_final = _make_is_final(functions)
-    combine_parts = _make_combine_parts(functions, arrays, message_of)
-
-    @device
-    def at_once(indices: Any, state: Any, begin: Any, length: Any, quota: Any) -> Any:
-        return combine_parts(indices, state, begin, length, sum_up_to(length), False, identity)
-
-    @device
-    def by_quota(indices: Any, state: Any, begin: Any, length: Any, quota: Any) -> Any:
-        is_received, message = False, identity
-        part = min(length, quota)
-        upto = sum_up_to(part)
-        while shuffle(upto, 31) > np.uint32(0):
-            is_received, message = combine_parts(indices, state, begin, part, upto, is_received, message)
-            begin, length = offset(begin + offset(part)), np.uint32(length - part)
-            quota = np.uint32(quota + ((quota + np.uint32(3)) >> np.uint32(2)))
-            part = np.uint32(0)
-            if not is_final(is_received, message):
-                part = min(length, quota)
-            upto = sum_up_to(part)
-        return is_received, message
-
-    # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
-    return by_quota if functions.takes_first else at_once
-
-
-def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
-    """``combine_parts(indices, state, begin, length, upto, is_received, message)``: add edges of each lane's row.
-
-    The warp's lanes walk the ``length`` edges of all 32 rows side by side; ``upto`` is the sum of the lengths up to
-    this lane's. Whether the row has received a message, and the message, are updated and returned.
-    """
-    identity, offset, always = functions.identity, arrays.offset, functions.always
-    combined, up_to = _make_combining(functions)
-    (can_exit, is_final), takes_first = _make_is_final(functions), functions.takes_first
-
-    @device
-    def combine_parts(
-        indices: Any, state: Any, begin: Any, length: Any, upto: Any, is_received: Any, message: Any
-    ) -> Any:
-        lane = lane_number()
-        total = shuffle(upto, 31)
-        start = np.uint32(upto - length)
-        base = np.uint32(0)
-        while base < total:
-            position = np.uint32(base + lane)
-            owner = owner_of(position, upto)
-            e = offset(shuffle(offset(begin - offset(start)), owner) + offset(position))
-            first = shuffle(start, owner)
-            first = np.uint32(first - base) if first > base else np.uint32(0)
-            part = identity
-            wanted = position < total
-            if can_exit:
-                # Stop reading rows whose message can no longer change; some lanes have no row.
-                is_finished = is_final(is_received, message) or upto <= base or length == np.uint32(0)
-                finished = np.uint32(cuda.ballot_sync(ALL, is_finished))
-                wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)
-                if finished == ALL:
-                    total = base
-            is_sent = False
-            if wanted:
-                is_sent, part = message_of(state, load_once(indices, e), e)
-            if not always or takes_first:
-                sent = np.uint32(cuda.ballot_sync(ALL, is_sent))
-                is_received = is_received or sent & lanes_of(start, upto, base) != np.uint32(0)
-            part = up_to(part, first)
-            # The lane of the row's last edge holds the combination of all of them; the row's own lane fetches it.
-            last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
-            taken = shuffle(part, last)
-            if length > np.uint32(0) and start < base + np.uint32(WARP) and upto > base:
-                message = combined(message, taken)
-            base = np.uint32(base + np.uint32(WARP))
-        return is_received, message
-
-    return combine_parts
-
-
-def _make_is_final(functions: Functions) -> tuple[bool, Any]:
-    """Whether reading a row can stop early; and ``is_final(is_received, message)``: whether no other can change it."""
-    absorbing = functions.absorbing
-
-    @device
-    def is_any(is_received: Any, message: Any) -> Any:
-        return is_received
-
-    @device
-    def is_absorbing(is_received: Any, message: Any) -> Any:
-        return message == absorbing
-
-    @device
-    def never(is_received: Any, message: Any) -> Any:
-        return False
-
-    if functions.takes_first:
-        return True, is_any
-    return absorbing is not None, never if absorbing is None else is_absorbing
-
-
 def make_slot(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """Dense side: one warp per hub combines its pieces, ``firsts[i]`` to ``firsts[i + 1]``, into its inbox.
 
@@ -411,7 +293,7 @@ def make_slot(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """
     identity, cast = functions.identity, make_cast(device, functions.message)
     get, put = make_get(device, functions.message), make_put(device, functions.message)
-    (combined, up_to), always = _make_combining(functions), functions.always
+    (combined, up_to), always = make_combining(_combining(functions, arrays.offset)), functions.always
 
     @kernel(arrays.vertices, arrays.vertices, arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices, items=WARPS)
     def dense_slot(hubs: Any, firsts: Any, pieces: Any, piece_marks: Any, inbox: Any, marks: Any) -> None:

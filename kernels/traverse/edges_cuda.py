@@ -40,7 +40,8 @@ class EdgeFunctions:
     weight : dtype or None
         Of the weights; None if the graph has none.
     total : dtype or None
-        Of the sum of what ``body`` returns; None if its results are the next frontier.
+        Of the sum of what ``body`` returns; None if its results are the next frontier, or nothing.
+    returns : {"frontier", "sum", None}
     """
 
     body: Any
@@ -49,24 +50,44 @@ class EdgeFunctions:
     offset: np.dtype[Any]
     weight: np.dtype[Any] | None
     total: np.dtype[Any] | None
+    returns: str | None
+
+    @property
+    def number(self) -> Any:
+        """The type of a sum; of zeros where nothing is summed."""
+        return types.int64 if self.total is None else numba.from_dtype(self.total)
 
     @property
     def rows(self) -> tuple[Any, Any, Any]:
         """The types of ``indptr``, ``indices`` and ``weights``."""
-        weight = np.dtype(np.float32) if self.weight is None else self.weight
-        return numba.from_dtype(self.offset)[::1], _VERTICES, numba.from_dtype(weight)[::1]
+        return row_types(self.offset, self.weight)
 
     @property
     def position(self) -> Any:
         """The unsigned type of an edge position."""
-        return types.uint32 if self.offset.itemsize == 4 else types.uint64
+        return position_type(self.offset)
+
+
+def row_types(offset: np.dtype[Any], weight: np.dtype[Any] | None) -> tuple[Any, Any, Any]:
+    """Return the types of ``indptr``, ``indices`` and ``weights``; without weights an array is not read."""
+    return (
+        numba.from_dtype(offset)[::1],
+        _VERTICES,
+        numba.from_dtype(np.dtype(np.float32) if weight is None else weight)[::1],
+    )
+
+
+def position_type(offset: np.dtype[Any]) -> Any:
+    """Return the unsigned type of an edge position."""
+    return types.uint32 if offset.itemsize == 4 else types.uint64
 
 
 def make_calls(functions: EdgeFunctions) -> tuple[Any, Any]:
     """``receives(v, arrays)`` and ``call(u, v, weights, e, arrays)``: the body's result for edge ``e``."""
     body, chosen = functions.body, functions.receives
     weight_of = make_weight(device, functions.weight is not None)
-    number = types.boolean if functions.total is None else numba.from_dtype(functions.total)
+    number = types.boolean if functions.returns == "frontier" else functions.number
+    is_silent = functions.returns is None
 
     def some(v: Any, arrays: Any) -> Any:
         return chosen(np.int64(v), *arrays) != 0
@@ -74,11 +95,14 @@ def make_calls(functions: EdgeFunctions) -> tuple[Any, Any]:
     def every(v: Any, arrays: Any) -> Any:
         return True
 
-    @device
     def call(u: Any, v: Any, weights: Any, e: Any, arrays: Any) -> Any:
         return number(body(np.int64(u), np.int64(v), weight_of(weights, e), *arrays))
 
-    return device(every if chosen is None else some), call
+    def call_silently(u: Any, v: Any, weights: Any, e: Any, arrays: Any) -> Any:
+        body(np.int64(u), np.int64(v), weight_of(weights, e), *arrays)
+        return number(0)
+
+    return device(every if chosen is None else some), device(call_silently if is_silent else call)
 
 
 @device
@@ -94,19 +118,20 @@ def _hub_of(firsts: Any, count: Any, piece: Any) -> Any:
     return low
 
 
-def _make_sender(functions: EdgeFunctions) -> Any:
-    """``sender(queue, count, hubs, firsts, hub_count, pieces, indptr)``: the row of each lane of a push.
+def make_sender(offset: np.dtype[Any]) -> Any:
+    """``sender(queue, count, hubs, firsts, hub_count, pieces, indptr)``: the row of each lane.
 
-    Returned are the vertex, its first edge, and the number of edges, 0 without a row. The warps after those of the
-    ``count`` rows have one piece of a hub each. An empty queue stands for all vertices.
+    Returned are the vertex, its first edge, the number of edges, 0 without a row, and whether the lane has a row, which
+    is no hub. The warps after those of the ``count`` rows have one piece of a hub each. An empty queue stands for all
+    vertices.
     """
-    position = functions.position
+    position = position_type(offset)
 
     @device
     def sender(queue: Any, count: Any, hubs: Any, firsts: Any, hub_count: Any, pieces: Any, indptr: Any) -> Any:
         lane, warp = lane_number(), warp_number()
         row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
-        u, begin, length = np.uint32(0), position(0), np.uint32(0)
+        u, begin, length, is_row = np.uint32(0), position(0), np.uint32(0), False
         if warp < row_warps:
             u = np.uint32(warp * np.uint32(WARP) + lane)
             if u < count:
@@ -115,7 +140,7 @@ def _make_sender(functions: EdgeFunctions) -> Any:
                 begin = position(indptr[u])
                 degree = position(position(indptr[np.uint32(u + np.uint32(1))]) - begin)
                 if degree <= position(HUB_EDGES):
-                    length = np.uint32(degree)
+                    length, is_row = np.uint32(degree), True
         elif np.uint32(warp - row_warps) < pieces:
             piece = np.uint32(warp - row_warps)
             hub = _hub_of(firsts, hub_count, piece)
@@ -124,7 +149,7 @@ def _make_sender(functions: EdgeFunctions) -> Any:
                 begin = position(indptr[u]) + position(np.uint32(piece - firsts[hub])) * position(HUB_EDGES)
                 left = position(position(indptr[np.uint32(u + np.uint32(1))]) - begin)
                 length = np.uint32(min(left, position(HUB_EDGES)))
-        return u, begin, length
+        return u, begin, length, is_row
 
     return sender
 
@@ -135,11 +160,11 @@ def make_push(functions: EdgeFunctions) -> Kernel:
     The vertices for which it returns true are set in the bitmap ``found``, and appended to ``found_queue`` by the
     thread that sets the bit. With ``total``, each warp writes the sum of the results to ``partials`` instead.
     """
-    return _make_push_sum(functions) if functions.total is not None else _make_push_frontier(functions)
+    return _make_push_frontier(functions) if functions.returns == "frontier" else _make_push_sum(functions)
 
 
 def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
-    position, sender = functions.position, _make_sender(functions)
+    position, sender = functions.position, make_sender(functions.offset)
     receives, call = make_calls(functions)
 
     @kernel(
@@ -165,7 +190,7 @@ def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
         found_firsts: Any,
         control: Any,
     ) -> None:
-        u, begin, length = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
+        u, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         lane, buffer, held = lane_number(), cuda.shared.array(BUFFER, types.uint32), np.uint32(0)
         upto = sum_up_to(length)
         total = shuffle(upto, 31)
@@ -194,9 +219,9 @@ def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
 
 
 def _make_push_sum(functions: EdgeFunctions) -> Kernel:
-    position, sender = functions.position, _make_sender(functions)
+    position, sender = functions.position, make_sender(functions.offset)
     receives, call = make_calls(functions)
-    number = numba.from_dtype(functions.total)
+    number, sums_up = functions.number, functions.total is not None
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, *functions.rows),
@@ -216,7 +241,7 @@ def _make_push_sum(functions: EdgeFunctions) -> Kernel:
         arrays: Any,
         partials: Any,
     ) -> None:
-        u, begin, length = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
+        u, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         lane, warp = lane_number(), warp_number()
         upto = sum_up_to(length)
         total = shuffle(upto, 31)
@@ -229,8 +254,9 @@ def _make_push_sum(functions: EdgeFunctions) -> Kernel:
             if place < total and receives(load_once(indices, e), arrays):
                 own += call(source, load_once(indices, e), weights, e, arrays)
             place = np.uint32(place + np.uint32(WARP))
-        own = sum_of_warp(own)
-        if lane == np.uint32(0) and warp < np.uint32(len(partials)):
-            partials[warp] = own
+        if sums_up:
+            own = sum_of_warp(own)
+            if lane == np.uint32(0) and warp < np.uint32(len(partials)):
+                partials[warp] = own
 
     return push_sum

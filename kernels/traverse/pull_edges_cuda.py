@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba import cuda, types
 
@@ -71,7 +70,7 @@ def _make_pull_rows(functions: EdgeFunctions) -> Any:
     as many, and so on. ``words`` is the frontier; empty if it has all vertices.
     """
     position, can_end = functions.position, functions.receives is not None
-    number = types.uint32 if functions.total is None else numba.from_dtype(functions.total)
+    number = types.uint32 if functions.returns == "frontier" else functions.number
     pull_parts = _make_pull_parts(functions, number)
 
     @device
@@ -104,7 +103,7 @@ def _make_pull_parts(functions: EdgeFunctions, number: Any) -> Any:
     ``upto`` is the sum of the parts up to this lane's. Whether the row ``is_open``, as its vertex still receives,
     ``hit`` and ``own`` are updated and returned.
     """
-    position, can_end, sums = functions.position, functions.receives is not None, functions.total is not None
+    position, can_end, sums = functions.position, functions.receives is not None, functions.returns != "frontier"
     receives, call = make_calls(functions)
 
     @device
@@ -164,7 +163,7 @@ def make_pull(functions: EdgeFunctions) -> Kernel:
     The vertices for which it returns true are set in the bitmap ``found``, which must be empty. With ``total``, each
     warp writes the sum of the results to ``partials`` instead.
     """
-    return _make_pull_sum(functions) if functions.total is not None else _make_pull_frontier(functions)
+    return _make_pull_frontier(functions) if functions.returns == "frontier" else _make_pull_sum(functions)
 
 
 def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
@@ -224,14 +223,14 @@ def _set_words(hit: Any, found: Any) -> None:
 
 
 def _make_pull_sum(functions: EdgeFunctions) -> Kernel:
-    receives, _ = make_calls(functions)
+    (receives, _), sums_up = make_calls(functions), functions.total is not None
     receiver, pull_rows = _make_receiver(functions, receives), _make_pull_rows(functions)
     offsets, indices_type, weights_type = functions.rows
 
     @kernel(
         *(_VERTICES, types.uint32, offsets, _VERTICES, offsets, offsets, indices_type, weights_type),
         functions.arrays,
-        numba.from_dtype(functions.total)[::1],
+        functions.number[::1],
         relaxed=("arrays",),
     )
     def pull_sum(
@@ -248,8 +247,9 @@ def _make_pull_sum(functions: EdgeFunctions) -> Kernel:
     ) -> None:
         v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
         _, own = pull_rows(v, begin, length, quota, words, indices, weights, arrays)
-        own, warp = sum_of_warp(own), warp_number()
-        if lane_number() == np.uint32(0) and warp < np.uint32(len(partials)):
-            partials[warp] = own
+        if sums_up:
+            own, warp = sum_of_warp(own), warp_number()
+            if lane_number() == np.uint32(0) and warp < np.uint32(len(partials)):
+                partials[warp] = own
 
     return pull_sum

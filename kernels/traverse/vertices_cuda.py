@@ -18,13 +18,15 @@ from gpu_pregel.kernels.traverse.rows_cuda import warp_number
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
-def make_sum(body: Any, arrays: Any, total: np.dtype[Any]) -> Kernel:
+def make_sum(body: Any, arrays: Any, total: np.dtype[Any] | None) -> Kernel:
     """Return the kernel that sums ``body(v, *arrays)`` over the vertices of a queue or a bitmap, for each warp.
+
+    Without ``total``, the bodies are called and nothing is summed.
 
     The vertices are the first ``count`` of the queue; of all, if the queue is empty, those with a bit in ``words``; and
     all, if both are empty. ``arrays`` is the Numba type of the tuple, ``total`` the dtype of the sum.
     """
-    number = numba.from_dtype(total)
+    number, sums_up = types.int64 if total is None else numba.from_dtype(total), total is not None
 
     @kernel(_VERTICES, types.uint32, _VERTICES, arrays, number[::1], relaxed=("arrays",))
     def sum_over_vertices(queue: Any, count: Any, words: Any, arrays: Any, partials: Any) -> None:
@@ -36,11 +38,15 @@ def make_sum(body: Any, arrays: Any, total: np.dtype[Any]) -> Kernel:
             if len(queue) > 0:
                 v = queue[i]
             if len(words) == 0 or get_bit(words, v):
-                own += number(body(np.int64(v), *arrays))
+                if sums_up:
+                    own += number(body(np.int64(v), *arrays))
+                else:
+                    body(np.int64(v), *arrays)
             i = np.uint32(i + stride)
-        own, warp = sum_of_warp(own), warp_number()
-        if lane_number() == np.uint32(0) and warp < np.uint32(len(partials)):
-            partials[warp] = own
+        if sums_up:
+            own, warp = sum_of_warp(own), warp_number()
+            if lane_number() == np.uint32(0) and warp < np.uint32(len(partials)):
+                partials[warp] = own
 
     return sum_over_vertices
 

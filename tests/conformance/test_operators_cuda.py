@@ -73,7 +73,7 @@ def test_each_edge_of_the_frontier_is_processed_once(device: str, directed: bool
 
 def test_edge_positions_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     for offset, position in ((np.int64, "uint64"), (np.uint32, "uint32")):
-        assert str(EdgeFunctions(None, None, (), np.dtype(offset), None, None).position) == position
+        assert str(EdgeFunctions(None, None, (), np.dtype(offset), None, None, "frontier").position) == position
     monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
     check_each_edge(with_hubs(directed=False), "emulated:3")
 

@@ -1,0 +1,291 @@
+"""The kernels of ``reduce_rows`` on CUDA.
+
+The rows of a queue's vertices are read as by a push: the lanes of a warp share the edges of 32 rows, and each piece of
+a hub has a warp of its own. A second kernel combines the pieces of each hub.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
+from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
+from gpu_pregel.kernels.library.warps_cuda import lane_number, sum_of_warp
+from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows, make_combining
+from gpu_pregel.kernels.traverse.edges_cuda import make_sender, row_types
+from gpu_pregel.kernels.traverse.fields import make_cast, make_get, make_put, make_weight
+from gpu_pregel.kernels.traverse.frontier_cuda import BUFFER, EDGES, append, gather
+from gpu_pregel.kernels.traverse.rows_cuda import warp_number
+
+_VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
+
+
+@dataclass(frozen=True)
+class RowFunctions:
+    """What the kernels that reduce rows are made from.
+
+    Attributes
+    ----------
+    message, finish : device function
+    combining : Combining
+    arrays : Numba type
+        Of the tuple of arrays and numbers passed to both functions.
+    offset : dtype
+        Of edge positions: uint32 or int64.
+    weight : dtype or None
+        Of the weights; None if the graph has none.
+    total : dtype or None
+        Of the sum of what ``finish`` returns; None if its results are not summed.
+    returns : {"frontier", "sum", None}
+    """
+
+    message: Any
+    finish: Any
+    combining: Combining
+    arrays: Any
+    offset: np.dtype[Any]
+    weight: np.dtype[Any] | None
+    total: np.dtype[Any] | None
+    returns: str | None
+
+    @property
+    def partials(self) -> Any:
+        """The type of the arrays of the combined messages of pieces."""
+        return types.Tuple([numba.from_dtype(dtype)[::1] for dtype in self.combining.message.dtypes])
+
+
+def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
+    """Return the kernel over rows and pieces, and the one over hubs, which follows it.
+
+    The vertices for which ``finish`` returns true are set in the bitmap ``found`` and appended to ``found_queue``.
+    For a sum, each warp writes its own to ``sums`` instead: first those of the rows, then those of the hubs.
+    """
+    return _make_filtering(functions) if functions.returns == "frontier" else _make_summing(functions)
+
+
+def _make_filtering(functions: RowFunctions) -> tuple[Kernel, Kernel]:
+    sender, finish = make_sender(functions.offset), _make_finish(functions)
+    combine_row, combine_hub = _make_combine_row(functions), _make_combine_hub(functions)
+    offsets = numba.from_dtype(functions.offset)[::1]
+    found_types = (offsets, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL)
+
+    @kernel(
+        *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32),
+        *(*row_types(functions.offset, functions.weight), functions.arrays, functions.partials, *found_types),
+        relaxed=("arrays",),
+    )
+    def reduce_rows(
+        queue: Any,
+        count: Any,
+        hubs: Any,
+        firsts: Any,
+        hub_count: Any,
+        pieces: Any,
+        indptr: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+        partials: Any,
+        degrees: Any,
+        found: Any,
+        found_queue: Any,
+        found_hubs: Any,
+        found_firsts: Any,
+        control: Any,
+    ) -> None:
+        v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
+        combined = combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials)
+        is_kept = False
+        if is_row:
+            is_kept = finish(v, combined, arrays) != 0
+        _keep(is_kept, v, degrees, found, found_queue, found_hubs, found_firsts, control)
+
+    @kernel(
+        *(_VERTICES, _VERTICES, types.uint32, types.uint32, functions.arrays, functions.partials, *found_types),
+        relaxed=("arrays",),
+        items=WARPS,
+    )
+    def finish_hubs(
+        hubs: Any,
+        firsts: Any,
+        hub_count: Any,
+        pieces: Any,
+        arrays: Any,
+        partials: Any,
+        degrees: Any,
+        found: Any,
+        found_queue: Any,
+        found_hubs: Any,
+        found_firsts: Any,
+        control: Any,
+    ) -> None:
+        v, is_last, combined = combine_hub(hubs, firsts, hub_count, pieces, partials)
+        is_kept = False
+        if is_last:
+            is_kept = finish(v, combined, arrays) != 0
+        _keep(is_kept, v, degrees, found, found_queue, found_hubs, found_firsts, control)
+
+    return reduce_rows, finish_hubs
+
+
+@device
+def _keep(is_kept: Any, v: Any, degrees: Any, found: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> None:
+    """Add the vertices of those lanes for which ``is_kept`` holds to a set, and their figures to ``control``."""
+    if is_kept:
+        fetch_and_or(found, v >> np.uint32(5), bit(v))
+    buffer = cuda.shared.array(BUFFER, types.uint32)
+    held = gather(is_kept, v, buffer, np.uint32(0))
+    if held > np.uint32(0):
+        edges = sum_of_warp(append(buffer, held, degrees, queue, hubs, firsts, control))
+        if lane_number() == np.uint32(0):
+            fetch_and_add(control, EDGES, edges)
+
+
+def _make_summing(functions: RowFunctions) -> tuple[Kernel, Kernel]:
+    sender, finish = make_sender(functions.offset), _make_finish(functions)
+    combine_row, combine_hub = _make_combine_row(functions), _make_combine_hub(functions)
+    sums_up = functions.total is not None
+    number = types.int64 if functions.total is None else numba.from_dtype(functions.total)
+    sums_type = number[::1]
+
+    @device
+    def total_of(is_row: Any, v: Any, combined: Any, arrays: Any, sums: Any, place: Any) -> None:
+        own = number(0)
+        if is_row:
+            if sums_up:
+                own = number(finish(v, combined, arrays))
+            else:
+                finish(v, combined, arrays)
+        if sums_up:
+            own = sum_of_warp(own)
+            if lane_number() == np.uint32(0) and place < np.uint32(len(sums)):
+                sums[place] = own
+
+    @kernel(
+        *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32),
+        *(*row_types(functions.offset, functions.weight), functions.arrays, functions.partials, sums_type),
+        relaxed=("arrays",),
+    )
+    def reduce_rows_sum(
+        queue: Any,
+        count: Any,
+        hubs: Any,
+        firsts: Any,
+        hub_count: Any,
+        pieces: Any,
+        indptr: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+        partials: Any,
+        sums: Any,
+    ) -> None:
+        v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
+        combined = combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials)
+        total_of(is_row, v, combined, arrays, sums, warp_number())
+
+    @kernel(
+        *(_VERTICES, _VERTICES, types.uint32, types.uint32, functions.arrays, functions.partials),
+        *(types.uint32, sums_type),
+        relaxed=("arrays",),
+        items=WARPS,
+    )
+    def finish_hubs_sum(
+        hubs: Any,
+        firsts: Any,
+        hub_count: Any,
+        pieces: Any,
+        arrays: Any,
+        partials: Any,
+        before: Any,
+        sums: Any,
+    ) -> None:
+        v, is_last, combined = combine_hub(hubs, firsts, hub_count, pieces, partials)
+        total_of(is_last, v, combined, arrays, sums, np.uint32(before + warp_number()))
+
+    return reduce_rows_sum, finish_hubs_sum
+
+
+def _make_finish(functions: RowFunctions) -> Any:
+    """``finish(v, combined, arrays)``."""
+    function = functions.finish
+
+    @device
+    def finish(v: Any, combined: Any, arrays: Any) -> Any:
+        return function(np.int64(v), combined, *arrays)
+
+    return finish
+
+
+def _make_combine_row(functions: RowFunctions) -> Any:
+    """``combine_row(v, begin, length, …)``: what the edges of each lane's row combine to; of a piece it is stored."""
+    combining = functions.combining
+    message, cast = functions.message, make_cast(device, combining.message)
+    weight_of, put = make_weight(device, functions.weight is not None), make_put(device, combining.message)
+
+    @device
+    def message_of(state: Any, v: Any, u: Any, e: Any) -> Any:
+        weights, arrays = state
+        return True, cast(message(np.int64(v), np.int64(u), weight_of(weights, e), *arrays))
+
+    combine_rows = make_combine_rows(combining, message_of)
+
+    @device
+    def combine_row(
+        v: Any,
+        begin: Any,
+        length: Any,
+        count: Any,
+        pieces: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+        partials: Any,
+    ) -> Any:
+        row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
+        piece, quota = np.uint32(warp_number() - row_warps), np.uint32(1)
+        is_piece = warp_number() >= row_warps and piece < pieces
+        if is_piece:
+            # The warp has no other row.
+            quota = np.uint32(WARP)
+        _, combined = combine_rows(indices, (weights, arrays), v, begin, length, quota)
+        if is_piece and lane_number() == np.uint32(0):
+            put(partials, piece, combined)
+        return combined
+
+    return combine_row
+
+
+def _make_combine_hub(functions: RowFunctions) -> Any:
+    """``combine_hub(hubs, firsts, hub_count, pieces, partials)``: what the pieces of the warp's hub combine to.
+
+    Returned are the hub, whether this is the last lane, which has the result, and the result.
+    """
+    combining = functions.combining
+    identity, get = combining.identity, make_get(device, combining.message)
+    combined, up_to = make_combining(combining)
+    cast = make_cast(device, combining.message)
+
+    @device
+    def combine_hub(hubs: Any, firsts: Any, hub_count: Any, pieces: Any, partials: Any) -> Any:
+        lane, i = lane_number(), warp_number()
+        v, message = np.uint32(0), cast(identity)
+        if i < hub_count:
+            v = hubs[i]
+            last = pieces
+            if np.uint32(i + np.uint32(1)) < hub_count:
+                last = firsts[np.uint32(i + np.uint32(1))]
+            piece = np.uint32(firsts[i] + lane)
+            while piece < last:
+                message = combined(message, cast(get(partials, piece)))
+                piece = np.uint32(piece + np.uint32(WARP))
+        message = up_to(message, np.uint32(0))
+        return v, i < hub_count and lane == np.uint32(WARP - 1), message
+
+    return combine_hub
