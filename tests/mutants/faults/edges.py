@@ -38,7 +38,7 @@ _EDGES_CUDA = faults_in(
     ),
     (
         "positions of pushed edges have 32 bits",
-        "return types.uint32 if self.offset.itemsize == 4 else types.uint64",
+        "return types.uint32 if offset.itemsize == 4 else types.uint64",
         "return types.uint32",
         f"{_CUDA}test_edge_positions_of_64_bits",
     ),

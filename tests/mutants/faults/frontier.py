@@ -163,8 +163,8 @@ _VERTICES_CUDA = faults_in(
     ),
     (
         "inactive vertices are processed",
-        "if len(words) == 0 or get_bit(words, v):\n                own",
-        "if True:\n                own",
+        "if len(words) == 0 or get_bit(words, v):\n                if sums_up",
+        "if True:\n                if sums_up",
         "tests/conformance/test_operators.py::test_process_vertices_visits_each_vertex_of_the_frontier_once[emulated-65]",
     ),
     (

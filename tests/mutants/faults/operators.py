@@ -40,13 +40,13 @@ _OPERATORS_CUDA = faults_in(
     ),
     (
         "a sum of floats follows the order of a queue",
-        'if not is_listed or (total.kind == "f" and not active.ordered):',
+        "if not is_listed or (ordered and not active.ordered):",
         "if not is_listed:",
         _FLOATS,
     ),
     (
         "a sum over vertices of floats follows the order of a queue",
-        'active.queued and (active.ordered or total.kind != "f"):',
+        "active.queued and (active.ordered or not _rounds(total)):",
         "active.queued:",
         _FLOATS,
     ),
@@ -113,8 +113,8 @@ _OPERATORS_CUDA = faults_in(
     ),
     (
         "arrays of a superstep that raised are used again",
-        "sums = self._sums.pop(total)",
-        "sums = self._sums[total]",
+        "sums = self._sums.pop(kind)",
+        "sums = self._sums[kind]",
         "tests/conformance/test_operator_failures.py::test_a_body_that_raises_for_a_vertex_is_an_error[sum-emulated]",
     ),
 )

@@ -127,6 +127,45 @@ _COMBINE = faults_in(
 _PULL = faults_in(
     "kernels/programs/pull_cuda.py",
     (
+        "rows of vertices that take nothing are read",
+        "wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)",
+        "wanted = is_row or is_piece",
+        "tests/conformance/test_receivers.py::test_rows_of_other_vertices_are_not_read[emulated]",
+    ),
+    (
+        "pieces of hubs overlap rows that fill their warps",
+        "row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))",
+        "row_warps = np.uint32(count // np.uint32(WARP) + np.uint32(1))",
+        f"{_SHAPES}test_hubs_beside_full_warps_of_rows[emulated-pull-1]",
+    ),
+    (
+        "the frontier is read where all are active",
+        "is_sent = all_active or get_bit(frontier, u)",
+        "is_sent = get_bit(frontier, u)",
+        f"{_READ_ONCE}[distances-pull-short]",
+    ),
+    (
+        "inactive neighbours send in a pull",
+        "is_sent = all_active or get_bit(frontier, u)",
+        "is_sent = True",
+        f"{_SIZES}test_the_only_inactive_vertex_sends_nothing[pull]",
+    ),
+    (
+        "a listed row is taken as its vertex",
+        "            if len(rows):\n                row = rows[row]\n            if accumulate",
+        "            if accumulate",
+        f"{_ROWS}[emulated-pull-2]",
+    ),
+    (
+        "pieces of hubs are combined without their number of items",
+        ", items=WARPS)",
+        ")",
+        f"{_HUBS}[9]",
+    ),
+)
+_COMBINING = faults_in(
+    "kernels/traverse/combining_cuda.py",
+    (
         "an edge beyond the last one of a warp is read",
         "wanted = position < total",
         "wanted = position <= total",
@@ -151,52 +190,16 @@ _PULL = faults_in(
         f"{_COUNTS}test_rows_are_left_when_their_message_is_the_smallest[medium]",
     ),
     (
-        "rows of vertices that take nothing are read",
-        "wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)",
-        "wanted = is_row or is_piece",
-        "tests/conformance/test_receivers.py::test_rows_of_other_vertices_are_not_read[emulated]",
-    ),
-    (
-        "pieces of hubs overlap rows that fill their warps",
-        "row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))",
-        "row_warps = np.uint32(count // np.uint32(WARP) + np.uint32(1))",
-        f"{_SHAPES}test_hubs_beside_full_warps_of_rows[emulated-pull-1]",
-    ),
-    (
         "positions of a pull have 32 bits",
         "shuffle(offset(begin - offset(start)), owner)",
         "shuffle(np.uint32(begin - offset(start)), owner)",
         f"{_FAR}[per source-32 bits]",
     ),
     (
-        "the frontier is read where all are active",
-        "is_sent = all_active or get_bit(frontier, u)",
-        "is_sent = get_bit(frontier, u)",
-        f"{_READ_ONCE}[distances-pull-short]",
-    ),
-    (
-        "inactive neighbours send in a pull",
-        "is_sent = all_active or get_bit(frontier, u)",
-        "is_sent = True",
-        f"{_SIZES}test_the_only_inactive_vertex_sends_nothing[pull]",
-    ),
-    (
         "the first edge of a row is left out of its combination",
         "if lane >= first + distance:",
         "if lane > first + distance:",
         f"{_ROWS}[emulated:1-pull-1]",
-    ),
-    (
-        "a listed row is taken as its vertex",
-        "            if len(rows):\n                row = rows[row]\n            if accumulate",
-        "            if accumulate",
-        f"{_ROWS}[emulated-pull-2]",
-    ),
-    (
-        "pieces of hubs are combined without their number of items",
-        ", items=WARPS)",
-        ")",
-        f"{_HUBS}[9]",
     ),
 )
 _RANGES = faults_in(
@@ -226,4 +229,4 @@ _RANGES = faults_in(
         f"{_FAR}[per source-32 bits]",
     ),
 )
-FAULTS = (*_PUSH, *_COMBINE, *_PULL, *_RANGES)
+FAULTS = (*_PUSH, *_COMBINE, *_PULL, *_COMBINING, *_RANGES)

@@ -221,6 +221,9 @@ _FAILING = (
             "vertex",
             f"{_FAILURES}test_the_smallest_of_the_vertices_that_fail_is_named[0-emulated]",
         ),
+    ),
+    *faults_in(
+        "kernels/traverse/failures_cuda.py",
         (
             "failures of edges are compared as signed numbers",
             "fetch_and_umax(failures, 0, word)",
