@@ -14,16 +14,15 @@ import numpy as np
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_edges, process_vertices
+from gpu_pregel.host.traverse.operators import process_edges, process_vertices, reduce_rows
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
 
-def _start(v: Any, levels: Any, paths: Any) -> Any:
+def _start(v: Any, levels: Any, paths: Any) -> None:
     levels[v] = 0
     paths[v] = 0.0
-    return 1
 
 
 def _discover(u: Any, v: Any, weight: Any, levels: Any, level: Any) -> Any:
@@ -35,48 +34,57 @@ def _is_unseen(v: Any, levels: Any, level: Any) -> Any:
     return atomics.load(levels, v) < 0
 
 
-def _count_paths(v: Any, level: Any, indptr: Any, indices: Any, levels: Any, paths: Any) -> Any:
-    """Add up the numbers of paths to the in-neighbours of the level before."""
-    highest = 0.0
-    for e in range(indptr[v], indptr[v + 1]):
-        u = indices[e]
-        if levels[u] == level - 1:
-            highest = max(highest, paths[u])
-    total = 0.0
-    for e in range(indptr[v], indptr[v + 1]):
-        u = indices[e]
-        if levels[u] == level - 1:
-            total += math.exp(paths[u] - highest)
-    paths[v] = highest + math.log(total)
-    return 0
+def _paths_before(v: Any, u: Any, weight: Any, level: Any, levels: Any, paths: Any, highest: Any) -> Any:
+    """Return the logarithm of the number of paths to a vertex of the level before."""
+    return paths[u] if levels[u] == level - 1 else -np.inf
 
 
-def _depend(
-    u: Any,
-    level: Any,
-    indptr: Any,
-    indices: Any,
-    levels: Any,
-    paths: Any,
-    dependencies: Any,
-    extra: Any,
-    scores: Any,
-    edges: Any,
-    has_edges: Any,
+def _keep_highest(v: Any, found: Any, level: Any, levels: Any, paths: Any, highest: Any) -> None:
+    highest[v] = found
+
+
+def _share_before(v: Any, u: Any, weight: Any, level: Any, levels: Any, paths: Any, highest: Any) -> Any:
+    """Return the number of those paths in units of the largest such number."""
+    return math.exp(paths[u] - highest[v]) if levels[u] == level - 1 else 0.0
+
+
+def _keep_paths(v: Any, total: Any, level: Any, levels: Any, paths: Any, highest: Any) -> None:
+    paths[v] = highest[v] + math.log(total)
+
+
+def _dependency(
+    u: Any, v: Any, weight: Any, level: Any, levels: Any, paths: Any, dependencies: Any, extra: Any, scores: Any
 ) -> Any:
-    """Add up the dependencies over the out-edges to the next level; the source itself scores nothing."""
-    total = 0.0
-    for e in range(indptr[u], indptr[u + 1]):
-        v = indices[e]
-        if levels[v] == level + 1:
-            part = (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
-            if has_edges:
-                edges[e] += part
-            total += part
+    """Return the dependency on u by its edge to a vertex of the next level."""
+    if levels[v] != level + 1:
+        return 0.0
+    return (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
+
+
+def _keep_dependency(
+    u: Any, total: Any, level: Any, levels: Any, paths: Any, dependencies: Any, extra: Any, scores: Any
+) -> None:
+    """Keep the dependency; the source itself scores nothing."""
     dependencies[u] = total
     if level > 0:
         scores[u] += total + extra
-    return 1
+
+
+def _depend(
+    u: Any, level: Any, levels: Any, paths: Any, dependencies: Any, indptr: Any, indices: Any, edges: Any
+) -> None:
+    """Add to each out-edge to the next level the dependency by it."""
+    for e in range(indptr[u], indptr[u + 1]):
+        v = indices[e]
+        if levels[v] == level + 1:
+            edges[e] += (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
+
+
+_COUNTING: tuple[tuple[Any, Any, Any], ...] = (
+    (_paths_before, "max", _keep_highest),
+    (_share_before, "sum", _keep_paths),
+)
+"""What adds up the numbers of paths to the in-neighbours of the level before."""
 
 
 def add_dependencies(
@@ -86,20 +94,26 @@ def add_dependencies(
     n = graph.num_vertices
     scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
     edges = everything.full(0.0, np.float64, max(1, graph.num_stored_edges) if with_edges else 1)
-    out, back = everything.csr()[:2], everything.csc()[:2]
-    reached = np.zeros(n)
+    out = everything.csr()[:2]
+    highest, reached = everything.full(0.0, np.float64), np.zeros(n)
     for source in sources.tolist():
         levels = everything.full(-1, np.int32)
         frontiers = [everything.chosen([source])]
-        process_vertices(_start, frontiers[0], [levels, paths])
+        process_vertices(_start, frontiers[0], [levels, paths], returns=None)
         others = Advance("discovering vertices", everything.device, n - 1)
         while frontier := process_edges(_discover, frontiers[-1], [levels, len(frontiers)], receives=_is_unseen):
             others.take(len(frontier))
-            process_vertices(_count_paths, frontier, [len(frontiers), *back, levels, paths])
+            arrays = [len(frontiers), levels, paths, highest]
+            for message, combine, finish in _COUNTING:
+                reduce_rows(message, combine, frontier, arrays, finish=finish, transpose=True, returns=None)
             frontiers.append(frontier)
-        results = (dependencies, extra, scores, edges, with_edges)
         for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
-            process_vertices(_depend, frontiers[level], [level, *out, levels, paths, *results])
+            own = [level, levels, paths, dependencies]
+            reduce_rows(
+                *(_dependency, "sum", frontiers[level], [*own, extra, scores]), finish=_keep_dependency, returns=None
+            )
+            if with_edges:
+                process_vertices(_depend, frontiers[level], [*own, *out, edges], returns=None)
         reached[source] = sum(map(len, frontiers)) - 1
     return everything.download(scores) + extra * reached, everything.download(edges)
 
@@ -134,13 +148,14 @@ def _is_on_path(distances: Any, hops: Any, u: Any, v: Any, weight: Any) -> Any:
     return distances[u] < distances[v] or hops[u] < hops[v]
 
 
-def _find_hops(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, hops: Any) -> Any:
+def _is_nearer(v: Any, u: Any, weight: Any, distances: Any, hops: Any) -> bool:
+    """Whether a shortest path to v comes from a vertex of a smaller distance."""
+    return bool(distances[u] < distances[v] and _length(distances[u], weight) == distances[v])
+
+
+def _start_hops(v: Any, found: Any, distances: Any, hops: Any) -> Any:
     """Set the hops of vertices that are reached from a smaller distance to 0; return whether v is none of them."""
-    is_found = distances[v] == np.inf or distances[v] == 0.0
-    for e in range(indptr[v], indptr[v + 1]):
-        u = indices[e]
-        if distances[u] < distances[v] and _length(distances[u], weights[e]) == distances[v]:
-            is_found = True
+    is_found = found or distances[v] == np.inf or distances[v] == 0.0
     hops[v] = 0 if is_found else _MANY
     return 0 if is_found else 1
 
@@ -154,13 +169,12 @@ def _hop(u: Any, v: Any, weight: Any, distances: Any, hops: Any, hop: Any) -> An
     return atomics.compare_and_swap(hops, v, _MANY, hop)
 
 
-def _count_predecessors(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, hops: Any, left: Any) -> Any:
-    count = 0
-    for e in range(indptr[v], indptr[v + 1]):
-        if _is_on_path(distances, hops, indices[e], v, weights[e]):
-            count += 1
+def _is_predecessor(v: Any, u: Any, weight: Any, distances: Any, hops: Any, left: Any) -> int:
+    return 1 if _is_on_path(distances, hops, u, v, weight) else 0
+
+
+def _keep_count(v: Any, count: Any, distances: Any, hops: Any, left: Any) -> None:
     left[v] = count
-    return 0
 
 
 def _release(u: Any, v: Any, weight: Any, distances: Any, hops: Any, left: Any) -> Any:
@@ -168,56 +182,86 @@ def _release(u: Any, v: Any, weight: Any, distances: Any, hops: Any, left: Any) 
     return _is_on_path(distances, hops, u, v, weight) and atomics.add(left, v, -1) == 1
 
 
-def _count_weighted_paths(
-    v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, hops: Any, paths: Any
-) -> Any:
-    """Add up the numbers of paths to the predecessors."""
-    highest = -np.inf
-    for e in range(indptr[v], indptr[v + 1]):
-        if _is_on_path(distances, hops, indices[e], v, weights[e]):
-            highest = max(highest, paths[indices[e]])
-    total = 0.0
-    for e in range(indptr[v], indptr[v + 1]):
-        if _is_on_path(distances, hops, indices[e], v, weights[e]):
-            total += math.exp(paths[indices[e]] - highest)
-    paths[v] = highest + math.log(total)
-    return 0
+def _weighted_paths_before(v: Any, u: Any, weight: Any, distances: Any, hops: Any, paths: Any, highest: Any) -> Any:
+    """Return the logarithm of the number of paths to a predecessor."""
+    return paths[u] if _is_on_path(distances, hops, u, v, weight) else -np.inf
 
 
-def _depend_weighted(
+def _keep_highest_weighted(v: Any, found: Any, distances: Any, hops: Any, paths: Any, highest: Any) -> None:
+    highest[v] = found
+
+
+def _weighted_share_before(v: Any, u: Any, weight: Any, distances: Any, hops: Any, paths: Any, highest: Any) -> Any:
+    return math.exp(paths[u] - highest[v]) if _is_on_path(distances, hops, u, v, weight) else 0.0
+
+
+def _keep_weighted_paths(v: Any, total: Any, distances: Any, hops: Any, paths: Any, highest: Any) -> None:
+    paths[v] = highest[v] + math.log(total)
+
+
+_WEIGHTED_COUNTING: tuple[tuple[Any, Any, Any], ...] = (
+    (_weighted_paths_before, "max", _keep_highest_weighted),
+    (_weighted_share_before, "sum", _keep_weighted_paths),
+)
+"""What adds up the numbers of paths to the predecessors."""
+
+
+def _weighted_dependency(
     u: Any,
+    v: Any,
+    weight: Any,
     level: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
     distances: Any,
     hops: Any,
     paths: Any,
     dependencies: Any,
     extra: Any,
     scores: Any,
-    edges: Any,
-    has_edges: Any,
 ) -> Any:
-    """Add up the dependencies over the out-edges on shortest paths; the source itself scores nothing."""
-    total = 0.0
-    for e in range(indptr[u], indptr[u + 1]):
-        v = indices[e]
-        if _is_on_path(distances, hops, u, v, weights[e]):
-            part = (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
-            if has_edges:
-                edges[e] += part
-            total += part
+    """Return the dependency on u by its edge to v, if that is on a shortest path."""
+    if not _is_on_path(distances, hops, u, v, weight):
+        return 0.0
+    return (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
+
+
+def _keep_weighted_dependency(
+    u: Any,
+    total: Any,
+    level: Any,
+    distances: Any,
+    hops: Any,
+    paths: Any,
+    dependencies: Any,
+    extra: Any,
+    scores: Any,
+) -> None:
+    """Keep the dependency; the source itself scores nothing."""
     dependencies[u] = total
     if level > 0:
         scores[u] += total + extra
-    return 1
 
 
-def _start_weighted(v: Any, distances: Any, paths: Any) -> Any:
+def _depend_weighted(
+    u: Any,
+    distances: Any,
+    hops: Any,
+    paths: Any,
+    dependencies: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    edges: Any,
+) -> None:
+    """Add to each out-edge on a shortest path the dependency by it."""
+    for e in range(indptr[u], indptr[u + 1]):
+        v = indices[e]
+        if _is_on_path(distances, hops, u, v, weights[e]):
+            edges[e] += (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
+
+
+def _start_weighted(v: Any, distances: Any, paths: Any) -> None:
     distances[v] = 0.0
     paths[v] = 0.0
-    return 1
 
 
 def add_weighted_dependencies(
@@ -231,31 +275,36 @@ def add_weighted_dependencies(
     scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
     edges = everything.full(0.0, np.float64, max(1, graph.num_stored_edges) if with_edges else 1)
     left, hops = everything.full(0, np.int64), everything.full(0, np.int32)
-    out, back = everything.csr(), everything.csc()
-    reached = np.zeros(n)
+    out, highest, reached = everything.csr(), everything.full(0.0, np.float64), np.zeros(n)
     for source in sources.tolist():
         distances = everything.full(np.inf, np.float64)
         first = frontier = everything.chosen([source])
-        process_vertices(_start_weighted, first, [distances, paths])
+        process_vertices(_start_weighted, first, [distances, paths], returns=None)
         rounds = Advance("shortening paths", everything.device, n)
         while frontier:
             rounds.take()
             frontier = process_edges(_relax, frontier, [distances])
-        if process_vertices(_find_hops, everything, [*back, distances, hops]):
+        given: dict[str, Any] = {"finish": _start_hops, "transpose": True, "returns": "sum"}
+        if reduce_rows(_is_nearer, "or", everything, [distances, hops], **given):
             frontier, hop = everything, 0
             while frontier:
                 hop += 1
                 frontier = process_edges(_hop, frontier, [distances, hops, hop])
         found = (distances, hops)
-        process_vertices(_count_predecessors, everything, [*back, *found, left])
+        given = {"finish": _keep_count, "transpose": True, "returns": None}
+        reduce_rows(_is_predecessor, "sum", everything, [*found, left], **given)
         frontiers = [first]
         others = Advance("ordering vertices", everything.device, n - 1)
         while frontier := process_edges(_release, frontiers[-1], [*found, left]):
             others.take(len(frontier))
-            process_vertices(_count_weighted_paths, frontier, [*back, *found, paths])
+            for message, combine, finish in _WEIGHTED_COUNTING:
+                given = {"finish": finish, "transpose": True, "returns": None}
+                reduce_rows(message, combine, frontier, [*found, paths, highest], **given)
             frontiers.append(frontier)
-        results = (dependencies, extra, scores, edges, with_edges)
         for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
-            process_vertices(_depend_weighted, frontiers[level], [level, *out, *found, paths, *results])
+            own, given = [*found, paths, dependencies], {"finish": _keep_weighted_dependency, "returns": None}
+            reduce_rows(_weighted_dependency, "sum", frontiers[level], [level, *own, extra, scores], **given)
+            if with_edges:
+                process_vertices(_depend_weighted, frontiers[level], [*own, *out, edges], returns=None)
         reached[source] = sum(map(len, frontiers)) - 1
     return everything.download(scores) + extra * reached, everything.download(edges)

@@ -24,7 +24,7 @@ from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_vertices
+from gpu_pregel.host.traverse.operators import reduce_rows
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ _SERIAL_EDGES = 1 << 14
 _FIRST, _CHUNK = 1 << 12, 64
 """The first vertices have long rows and depend on each other: threads claim them one by one, the others in chunks."""
 _WINDOW = 62
-"""Number of colours for which a body of the operators has a bit."""
+"""Number of colours at a time for which a message of the operators has a bit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,34 +203,37 @@ def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device,
 def _by_operators(graph: Graph, device: DeviceName, order: str, seed: int, progress: bool) -> tuple[Array, Any, Any]:
     n = graph.num_vertices
     active = Frontier(graph, device=device, progress=progress)
-    indptr, indices, _ = active.csr()
     ranks = np.empty(n, np.uint32)
     ranks[_vertex_order(graph, order, seed)] = np.arange(n, dtype=np.uint32)
     colors = active.full(0, np.uint32)
-    arrays = indptr, indices, active.upload(ranks), colors
-    # The first vertex in the order that has no colour gets one in each round.
-    advance = Advance("coloring vertices", active.device, n)
+    arrays = active.upload(ranks), colors, active.full(1, np.int64)
+    # In each round, the first vertex in the order that has no colour gets one, or looks among the next colours.
+    rounds = n * (1 + int(graph.out_degrees.max(initial=0)) // _WINDOW)
+    advance = Advance("coloring vertices", active.device, rounds)
     while active:
-        active = process_vertices(_color, active, arrays, returns="frontier")
-        advance.shrink(len(active))
+        active = reduce_rows(_colors_before, "or", active, arrays, finish=_color)
+        advance.take()
     return active.download(colors) - np.uint32(1), active.stats(), active.trace()
 
 
-def _color(v: Any, indptr: Any, indices: Any, ranks: Any, colors: Any) -> bool:
-    """Give v the smallest colour from 1 that no neighbour before it has, or return whether one has no colour yet."""
-    lowest = 1
-    while True:
-        taken = 0
-        for e in range(indptr[v], indptr[v + 1]):
-            u = indices[e]
-            if ranks[u] < ranks[v]:
-                color = int(atomics.load(colors, u))
-                if color == 0:
-                    return True
-                if lowest <= color < lowest + _WINDOW:
-                    taken |= 1 << (color - lowest)
-        for bit in range(_WINDOW):
-            if (taken >> bit) & 1 == 0:
-                atomics.store(colors, v, lowest + bit)
-                return False
-        lowest += _WINDOW
+def _colors_before(v: Any, u: Any, weight: Any, ranks: Any, colors: Any, lowest: Any) -> int:
+    """Return the colour of a neighbour before v as a bit, if v looks at it, and all bits if it has no colour yet."""
+    if ranks[u] >= ranks[v]:
+        return 0
+    color = int(atomics.load(colors, u))
+    if color == 0:
+        return -1
+    place = color - lowest[v]
+    return 1 << place if 0 <= place < _WINDOW else 0
+
+
+def _color(v: Any, taken: Any, ranks: Any, colors: Any, lowest: Any) -> bool:
+    """Give v the smallest colour from 1 that no neighbour before it has; return whether it has none yet."""
+    if taken == -1:
+        return True
+    for bit in range(_WINDOW):
+        if (taken >> bit) & 1 == 0:
+            atomics.store(colors, v, lowest[v] + bit)
+            return False
+    lowest[v] += _WINDOW
+    return True

@@ -24,12 +24,13 @@ from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_vertices
+from gpu_pregel.host.traverse.operators import reduce_rows
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
-_OUT, _IN, _UNDECIDED = 0, 1, 2
+_OUT, _UNDECIDED, _IN = 0, 1, 255
+"""The larger decides: of a vertex with a neighbour in the set no other is read, as 255 is the largest uint8."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,29 +154,24 @@ def _on_cpu(graph: Graph, target: Device, seed: int, progress: bool) -> tuple[Ar
 
 def _by_operators(graph: Graph, device: DeviceName, seed: int, progress: bool) -> tuple[Array, Any, Any]:
     active = Frontier(graph, device=device, progress=progress)
-    indptr, indices, _ = active.csr()
     keys = active.upload(random_keys(graph.num_vertices, seed))
     states = active.full(_UNDECIDED, np.int32)
     # The vertex with the smallest key among the undecided ones is decided in each round.
     advance = Advance("deciding vertices", active.device, len(active))
     while active:
-        active = process_vertices(_decide, active, (indptr, indices, keys, states), returns="frontier")
+        active = reduce_rows(_state_before, "max", active, (keys, states), finish=_decide)
         advance.shrink(len(active))
     return active.download(states) == _IN, active.stats(), active.trace()
 
 
-def _decide(v: Any, indptr: Any, indices: Any, keys: Any, states: Any) -> bool:
+def _state_before(v: Any, u: Any, weight: Any, keys: Any, states: Any) -> Any:
+    """Return the state of a neighbour before v; others do not matter."""
+    return np.uint8(atomics.load(states, u) if keys[u] < keys[v] else _OUT)
+
+
+def _decide(v: Any, found: Any, keys: Any, states: Any) -> bool:
     """Decide v, unless a neighbour before it is undecided and none is in the set; return whether it is undecided."""
-    waits = False
-    for e in range(indptr[v], indptr[v + 1]):
-        u = indices[e]
-        if keys[u] < keys[v]:
-            state = atomics.load(states, u)
-            if state == _IN:
-                atomics.store(states, v, _OUT)
-                return False
-            if state == _UNDECIDED:
-                waits = True
-    if not waits:
-        atomics.store(states, v, _IN)
-    return waits
+    if found == _UNDECIDED:
+        return True
+    atomics.store(states, v, _OUT if found == _IN else _IN)
+    return False

@@ -24,7 +24,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_vertices
+from gpu_pregel.host.traverse.operators import process_vertices, reduce_rows
 from gpu_pregel.kernels.library import atomics
 
 if TYPE_CHECKING:
@@ -192,59 +192,64 @@ def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: boo
     if n > _MAX_VERTICES:
         raise GraphError(f"minimum_spanning_forest takes at most 2^31 vertices on {device}: pass device='cpu'")
     everything = Frontier(graph, device=device, progress=progress)
-    indptr, indices, _ = everything.csr()
-    weights = np.zeros(graph.num_stored_edges, np.int32) if graph.weights is None else graph.weights
-    keys = everything.upload(_reversed(weights) if maximum else weights)
-    heaviest = np.inf if weights.dtype.kind == "f" else np.iinfo(weights.dtype).max
+    dtype = np.dtype(np.float32) if graph.weights is None else graph.weights.dtype
+    sign = -1 if maximum else 1
+    worst = dtype.type(sign * np.inf if dtype.kind == "f" else getattr(np.iinfo(dtype), "min" if maximum else "max"))
     labels, parents = (everything.upload(np.arange(n)) for _ in range(2))
-    chosen, chosen_keys = everything.full(-1, np.int64), everything.full(0, weights.dtype)
-    rows = indptr, indices, keys, labels
+    chosen, chosen_weights = everything.full(-1, np.int64), everything.full(0, dtype)
+    own_weights, own_pairs = everything.full(0, dtype), everything.full(0, np.int64)
     # Each edge of the forest makes one tree of two.
     advance = Advance("joining trees", everything.device, n)
     while True:
-        lightest, pairs = everything.full(heaviest, weights.dtype), everything.full(_NO_EDGE, np.int64)
-        process_vertices(_find_lightest, everything, (*rows, lightest))
-        process_vertices(_find_first, everything, (*rows, lightest, pairs))
-        hooks = labels, parents, lightest, pairs, chosen, chosen_keys
-        joined = process_vertices(_hook, everything, hooks)
+        best, pairs = everything.full(worst, dtype), everything.full(_NO_EDGE, np.int64)
+        state = labels, own_weights, own_pairs, best, worst, sign
+        reduce_rows(_leaving_edge, "max" if maximum else "min", everything, state, finish=_find_best, returns=None)
+        process_vertices(_find_first, everything, (labels, own_weights, own_pairs, best, pairs), returns=None)
+        joined = process_vertices(_hook, everything, (labels, parents, best, pairs, chosen, chosen_weights))
         if not joined:
             break
         advance.take(int(joined))
-        process_vertices(_flatten, everything, (labels, parents))
-    edges, edge_keys, roots = map(everything.download, (chosen, chosen_keys, labels))
+        process_vertices(_flatten, everything, (labels, parents), returns=None)
+    edges, edge_weights, roots = map(everything.download, (chosen, chosen_weights, labels))
     taken = np.flatnonzero(edges >= 0)
     taken = taken[np.argsort(edges[taken])]
     ends = np.stack([edges[taken] >> 32, edges[taken] & 0xFFFFFFFF], axis=1).astype(np.uint32)
-    found = None if graph.weights is None else _reversed(edge_keys[taken]) if maximum else edge_keys[taken]
+    found = None if graph.weights is None else edge_weights[taken]
     _, first, ranks = np.unique(roots, return_index=True, return_inverse=True)
     return ends, found, first.astype(np.uint32)[ranks], everything.stats(), everything.trace()
 
 
-def _reversed(weights: Array) -> Array:
-    """Return numbers of the same type in the opposite order; applied twice, the weights again."""
-    return -weights if weights.dtype.kind == "f" else ~weights
+def _leaving_edge(
+    v: Any, u: Any, weight: Any, labels: Any, own_weights: Any, own_pairs: Any, best: Any, worst: Any, sign: Any
+) -> Any:
+    """Return the weight of an edge that leaves the tree of v, and its ends; of equal weights the first ends count."""
+    if labels[u] == labels[v]:
+        return worst, sign * _NO_EDGE
+    return weight, sign * ((min(u, v) << 32) | max(u, v))
 
 
-def _find_lightest(v: Any, indptr: Any, indices: Any, keys: Any, labels: Any, lightest: Any) -> int:
-    """Find the smallest weight of an edge that leaves the tree of v."""
-    tree = labels[v]
-    for e in range(indptr[v], indptr[v + 1]):
-        if labels[indices[e]] != tree:
-            atomics.min(lightest, tree, keys[e])
-    return 0
+def _find_best(
+    v: Any, found: Any, labels: Any, own_weights: Any, own_pairs: Any, best: Any, worst: Any, sign: Any
+) -> None:
+    """Find the best weight of an edge that leaves the tree of v, and keep v's best edge."""
+    weight, pair = found
+    own_weights[v] = weight
+    own_pairs[v] = _NO_EDGE if pair == _NO_EDGE or pair <= -_NO_EDGE else sign * pair
+    if own_pairs[v] != _NO_EDGE:
+        if sign > 0:
+            atomics.min(best, labels[v], weight)
+        else:
+            atomics.max(best, labels[v], weight)
 
 
-def _find_first(v: Any, indptr: Any, indices: Any, keys: Any, labels: Any, lightest: Any, pairs: Any) -> int:
+def _find_first(v: Any, labels: Any, own_weights: Any, own_pairs: Any, best: Any, pairs: Any) -> None:
     """Of the edges with this weight, find the first one."""
     tree = labels[v]
-    for e in range(indptr[v], indptr[v + 1]):
-        u = int(indices[e])
-        if labels[u] != tree and keys[e] == lightest[tree]:
-            atomics.min(pairs, tree, (min(u, v) << 32) | max(u, v))
-    return 0
+    if own_pairs[v] != _NO_EDGE and own_weights[v] == best[tree]:
+        atomics.min(pairs, tree, own_pairs[v])
 
 
-def _hook(v: Any, labels: Any, parents: Any, lightest: Any, pairs: Any, chosen: Any, chosen_keys: Any) -> int:
+def _hook(v: Any, labels: Any, parents: Any, best: Any, pairs: Any, chosen: Any, chosen_weights: Any) -> int:
     """Make the root v a child of the tree that its edge leads to; return whether it is one now.
 
     Of two trees that have chosen the same edge, the smaller root stays.
@@ -259,15 +264,14 @@ def _hook(v: Any, labels: Any, parents: Any, lightest: Any, pairs: Any, chosen: 
         return 0
     parents[v] = other
     chosen[v] = pair
-    chosen_keys[v] = lightest[v]
+    chosen_weights[v] = best[v]
     return 1
 
 
-def _flatten(v: Any, labels: Any, parents: Any) -> int:
+def _flatten(v: Any, labels: Any, parents: Any) -> None:
     """Set the label of v to its root."""
     root = atomics.load(parents, v)
     while atomics.load(parents, root) != root:
         root = atomics.load(parents, root)
     atomics.store(parents, v, root)
     labels[v] = root
-    return 0

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_pregel.errors import CompileError, ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.traverse.bodies import EXPECTED, Bodies, Function, read_only_error
+from gpu_pregel.host.traverse.bodies import EXPECTED, Bodies, Function, kernel_of, read_only_error
 from gpu_pregel.host.traverse.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.traverse.functions import interpreted_function
 from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit, line_of
@@ -187,7 +187,8 @@ class PythonOperators:
 def _fields_of(bodies: RowBodies, messages: Iterator[Any]) -> Fields:
     """Return the types of the messages: those that a compiler finds or, where it finds none, those of the first one."""
     try:
-        return message_fields(bodies)
+        fields: Fields = kernel_of("fields", bodies, lambda: message_fields(bodies))
+        return fields
     except CompileError:
         first = next(messages, 0)
     parts = first if isinstance(first, tuple) else (first,)
