@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.traverse.buckets import Buckets as Buckets
     from gpu_pregel.host.traverse.combiners import Combiner as Combiner
     from gpu_pregel.host.traverse.frontier import Frontier as Frontier
+    from gpu_pregel.host.traverse.operators import count_labels as count_labels
     from gpu_pregel.host.traverse.operators import process_edges as process_edges
     from gpu_pregel.host.traverse.operators import process_vertices as process_vertices
     from gpu_pregel.host.traverse.operators import reduce_rows as reduce_rows
@@ -123,6 +124,7 @@ _HOMES = {
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
     "atomics": "gpu_pregel.kernels.library",
+    "count_labels": "gpu_pregel.host.traverse.operators",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.host.graphs.generators",
     "kronecker": "gpu_pregel.host.graphs.generators",

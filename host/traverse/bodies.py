@@ -27,7 +27,7 @@ _MOST_KEPT = 512
 """Functions, and kernels, kept in memory."""
 
 _SPECIAL = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-EXPECTED = {"frontier": "True or False", "sum": "a number, such as 0 where no sum is needed"}
+EXPECTED = {"frontier": "True or False", "sum": "a number, such as 0 where no sum is needed", "integer": "an integer"}
 """What a body must return, for each kind of result of an operator."""
 
 assert atomics.PORTABLE  # the overloads exist before a body is compiled

@@ -11,6 +11,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.bodies import Bodies
 from gpu_pregel.host.traverse.interpreted import line_of, text_of
+from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.operators_python import PythonOperators
 from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.traverse.failures_cuda import read_edge_failure
@@ -28,8 +29,10 @@ def _weights(graph: Graph, u: int, v: int) -> list[Any]:
     return [1.0] if graph.weights is None else graph.weights[places].tolist()
 
 
-def _failed(bodies: Bodies | RowBodies, *, has_edge: bool) -> tuple[str, Any]:
+def _failed(bodies: Bodies | RowBodies | LabelBodies, *, has_edge: bool) -> tuple[str, Any]:
     """Return the role of the function that failed for an edge or a vertex, and the function."""
+    if isinstance(bodies, LabelBodies):
+        return ("label", bodies.label) if has_edge else ("finish", bodies.finish)
     if isinstance(bodies, RowBodies):
         return ("message", bodies.message) if has_edge else ("finish", bodies.finish)
     is_body = has_edge or bodies.weight is None
@@ -37,7 +40,7 @@ def _failed(bodies: Bodies | RowBodies, *, has_edge: bool) -> tuple[str, Any]:
 
 
 def check_bodies(
-    record: Array, bodies: Bodies | RowBodies, arrays: tuple[Any, ...], graph: Graph, device: Device
+    record: Array, bodies: Bodies | RowBodies | LabelBodies, arrays: tuple[Any, ...], graph: Graph, device: Device
 ) -> None:
     """Raise ``ProgramError`` if a kernel recorded that a function of an operator raised.
 
@@ -55,6 +58,9 @@ def check_bodies(
         if isinstance(bodies, RowBodies) and v is None:
             twin = PythonOperators(graph)
             twin.reduce_rows(bodies, twin.chosen(np.arange(graph.num_vertices) == u), tuple(copies), None)
+        elif isinstance(bodies, LabelBodies):
+            twin = PythonOperators(graph)
+            twin.count_labels(bodies, twin.chosen(np.arange(graph.num_vertices) == u), tuple(copies), None)
         elif v is None:
             plain(u, *copies)
         else:

@@ -21,6 +21,7 @@ from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, Bodies, kind_of
+from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
@@ -79,6 +80,9 @@ class Operators(Protocol):
         """Return the sum of what the body returns, the set of the receivers for which it returns true, or nothing."""
 
     def reduce_rows(self, bodies: RowBodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
+
+    def count_labels(self, bodies: LabelBodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
         """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
 
 

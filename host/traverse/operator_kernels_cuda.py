@@ -9,16 +9,18 @@ import numpy as np
 
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.traverse.bodies import Bodies, CompiledBodies, compile_bodies, lasting_digest
-from gpu_pregel.host.traverse.combiners import Combiner
+from gpu_pregel.host.traverse.combiners import Combiner, resolve_combiner
 from gpu_pregel.host.traverse.compilation import numba_type, place_of
+from gpu_pregel.host.traverse.functions import device_function
+from gpu_pregel.host.traverse.labels import LabelBodies, compile_labels
 from gpu_pregel.host.traverse.raises import may_raise, raises_exception
 from gpu_pregel.host.traverse.rows import RowBodies, compile_rows
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
 from gpu_pregel.kernels.library.jit_cuda import Kernel
-from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, pull_edges_cuda, vertices_cuda
+from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, labels_cuda, pull_edges_cuda, vertices_cuda
 from gpu_pregel.kernels.traverse.combining_cuda import Combining
 from gpu_pregel.kernels.traverse.edges_cuda import position_type
-from gpu_pregel.kernels.traverse.reduce_cuda import RowFunctions, make_reduce
+from gpu_pregel.kernels.traverse.reduce_cuda import Output, RowFunctions, make_reduce
 
 
 class OperatorKernel(NamedTuple):
@@ -40,9 +42,8 @@ class OperatorKernel(NamedTuple):
 
 def make_kernel(kind: str, bodies: Bodies, returns: str | None, offset: np.dtype[Any]) -> OperatorKernel:
     """Make a kernel for bodies, in which edge positions have the dtype ``offset``."""
-    # Writes to read-only arrays have been refused.
-    kinds = [kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in bodies.kinds]
-    one, records = _guarded(bodies._replace(kinds=tuple(kinds)), compile_bodies(bodies, returns, jit_cuda.device))
+    kinds = _writable(bodies.kinds)
+    one, records = _guarded(bodies._replace(kinds=kinds), compile_bodies(bodies, returns, jit_cuda.device))
     arrays = numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds)
     offsets = numba.from_dtype(offset)[::1]
     total = one.total if returns == "sum" else None
@@ -97,8 +98,8 @@ def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[An
     ProgramError
         The function of a combiner may raise an exception, which is not possible there.
     """
-    kinds = [kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in bodies.kinds]
-    bodies = bodies._replace(kinds=tuple(kinds))
+    kinds = _writable(bodies.kinds)
+    bodies = bodies._replace(kinds=kinds)
     one = compile_rows(bodies, returns, jit_cuda.device)
     kind = numba_type(one.fields)
     if isinstance(bodies.combine, Combiner) and raises_exception(one.combine, (kind, kind)):
@@ -107,20 +108,8 @@ def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[An
             f"raise it in message or finish, or use device='cpu'"
         )
     finish_kinds = (numba.types.int64, kind, *bodies.kinds)
-    message, finish, records = one.message, one.finish, False
-    plain = [
-        (guards_cuda.with_plain_call(one.message, len(bodies.message_arguments)), bodies.message_arguments, 2),
-        (guards_cuda.with_plain_call(one.finish, len(finish_kinds)), finish_kinds, 1),
-    ]
-    raising = [raises_exception(called, arguments) for called, arguments, _ in plain]
-    if any(raising):
-        records = True
-        message, finish = (
-            guards_cuda.guard_body(called, len(arguments), ends)
-            if raises
-            else guards_cuda.ignore_record(called, len(arguments))
-            for (called, arguments, ends), raises in zip(plain, raising, strict=True)
-        )
+    plain = {"message": (one.message, bodies.message_arguments, 2), "finish": (one.finish, finish_kinds, 1)}
+    guarded, records = _guard_all(plain)
     combining = Combining(
         message=one.fields,
         identity=one.identity,
@@ -132,18 +121,93 @@ def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[An
         offset=position_type(offset),
     )
     functions = RowFunctions(
-        message=message,
-        finish=finish,
+        **guarded,
         combining=combining,
         arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
         offset=offset,
         weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        total=one.total,
-        returns=returns,
+        output=Output(returns, one.total, offset),
     )
     rounds = any(dtype.kind == "f" for dtype in one.fields.dtypes) and bodies.combine not in ("min", "max", "any")
     ordered = rounds or (one.total is not None and one.total.kind == "f")
     return RowKernels(*make_reduce(functions), one.fields.dtypes, ordered, one.total, records)
+
+
+class LabelKernels(NamedTuple):
+    """The kernels of ``count_labels``.
+
+    Attributes
+    ----------
+    clear, rows, pieces, hubs : Kernel
+    message : tuple of dtypes
+        Of the numbers of a label that is found in a piece.
+    total : dtype or None
+    records : bool
+        As of :class:`OperatorKernel`.
+    """
+
+    clear: Kernel
+    rows: Kernel
+    pieces: Kernel
+    hubs: Kernel
+    message: tuple[np.dtype[Any], ...]
+    total: np.dtype[Any] | None
+    records: bool
+
+
+def make_label_kernels(bodies: LabelBodies, returns: str | None, offset: np.dtype[Any]) -> LabelKernels:
+    """Make the kernels of ``count_labels``."""
+    kinds = _writable(bodies.kinds)
+    bodies = bodies._replace(kinds=kinds)
+    one = compile_labels(bodies, returns, jit_cuda.device)
+    plain = {
+        role: (getattr(one, role), arguments, 2 if role in ("label", "weigh") else 1)
+        for role, (_, arguments) in bodies.roles.items()
+    }
+    functions, records = _guard_all(plain)
+    combine, identity = resolve_combiner("max", one.fields)
+    combining = Combining(
+        message=one.fields,
+        identity=identity,
+        combine=device_function(combine, jit_cuda.device),
+        absorbing=None,
+        takes_first=False,
+        tracks=False,
+        by_row=True,
+        offset=position_type(offset),
+        load=labels_cuda.load_key,
+    )
+    labels = labels_cuda.LabelFunctions(
+        **{"weigh": None, **functions},
+        combining=combining,
+        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
+        offset=offset,
+        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
+        output=Output(returns, one.total, offset),
+    )
+    return LabelKernels(*labels_cuda.make_count(labels), one.fields.dtypes, one.total, records)
+
+
+def _writable(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the types of arrays as writable ones: writes to read-only arrays have been refused."""
+    return tuple(kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in kinds)
+
+
+def _guard_all(plain: dict[str, tuple[Any, tuple[Any, ...], int]]) -> tuple[dict[str, Any], bool]:
+    """Return the functions with guards around those that may raise, and whether there is one.
+
+    ``plain`` has each function with the types of its arguments and how many of the first are vertices, by role.
+    """
+    called = {role: guards_cuda.with_plain_call(one, len(arguments)) for role, (one, arguments, _) in plain.items()}
+    raising = {role: raises_exception(called[role], arguments) for role, (_, arguments, _) in plain.items()}
+    if not any(raising.values()):
+        return {role: one for role, (one, _, _) in plain.items()}, False
+    return {
+        role: guards_cuda.guard_body(called[role], len(arguments), ends)
+        if raising[role]
+        else guards_cuda.ignore_record(called[role], len(arguments))
+        for role, (_, arguments, ends) in plain.items()
+    }, True
 
 
 def _guarded(bodies: Bodies, one: CompiledBodies) -> tuple[CompiledBodies, bool]:

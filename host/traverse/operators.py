@@ -21,6 +21,7 @@ from gpu_pregel.host.traverse.body_failures import naming_failures
 from gpu_pregel.host.traverse.combiners import COMBINERS, BuiltInCombiner, Combiner, check_combine
 from gpu_pregel.host.traverse.directions import MODES, PULL_SHARE, Mode
 from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.labels import LabelBodies, label_total
 from gpu_pregel.host.traverse.rows import RowBodies
 
 RESULTS = ("frontier", "sum")
@@ -352,6 +353,132 @@ def reduce_rows(
     bodies = RowBodies(message, combine, finish, kinds, *_weight_of(frontier.graph), transpose)
     with naming_failures(frontier, arrays, lambda one, every, given: one.reduce_rows(bodies, every, given, returns)):
         result = run.operators.reduce_rows(bodies, active, arrays, returns)
+    run.record(_phase_of(finish), "rows", active, started)
+    return frontier._next(result) if returns == "frontier" else result
+
+
+@overload
+def count_labels(
+    label: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    weigh: Callable[..., Any] | None = None,
+    choose: Callable[..., Any] | None = None,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: Literal["frontier"] = "frontier",
+) -> Frontier: ...
+
+
+@overload
+def count_labels(
+    label: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    weigh: Callable[..., Any] | None = None,
+    choose: Callable[..., Any] | None = None,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: Literal["sum"],
+) -> int | float: ...
+
+
+@overload
+def count_labels(
+    label: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    weigh: Callable[..., Any] | None = None,
+    choose: Callable[..., Any] | None = None,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: None,
+) -> None: ...
+
+
+@explaining_failures()
+def count_labels(
+    label: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    weigh: Callable[..., Any] | None = None,
+    choose: Callable[..., Any] | None = None,
+    finish: Callable[..., Any],
+    transpose: bool = False,
+    returns: Literal["frontier", "sum"] | None = "frontier",
+) -> Frontier | int | float | None:
+    """Sum weights by the labels of the neighbours of every vertex of a frontier, and finish it with the best label.
+
+    For a vertex v, ``label(v, u, weight, *arrays)`` of all its edges to vertices u are counted in a table. Of the
+    labels there, the one with the largest ``choose(v, label, total, *arrays)`` is passed to ``finish(v, label, total,
+    *arrays)``; of several, the smallest label.
+
+    Parameters
+    ----------
+    label : callable
+        Returns an integer from 0 to 2^32 - 2, or a negative one for an edge that does not count.
+    frontier : Frontier
+    arrays : sequence of arrays and numbers
+        As for :func:`process_vertices`.
+    weigh : callable, optional
+        ``weigh(v, u, weight, *arrays)``: the integer that an edge adds to the sum of its label. Default: 1.
+    choose : callable, optional
+        The score of a label, a number. Default: its sum.
+    finish : callable
+        Called once for each vertex of the frontier, with label -1 and sum 0 if no edge counts. It may write to
+        ``array[v]``, and elsewhere by :mod:`gpu_pregel.atomics`. It returns whether the vertex belongs to the next
+        frontier, a number, or nothing with ``returns=None``.
+    transpose : bool, default False
+        Count along the in-edges instead of the out-edges.
+    returns : {"frontier", "sum", None}
+        As of :func:`reduce_rows`.
+
+    Returns
+    -------
+    Frontier, int, float or None
+
+    Raises
+    ------
+    ProgramError
+        A function cannot be compiled, takes another number of arguments, returns something else, or raises on a GPU.
+    ArgumentError, ArgumentTypeError
+        Another argument is invalid.
+    NotEnoughMemoryError
+        The tables, 12 bytes for each stored edge, do not fit.
+
+    Examples
+    --------
+    One round of a label propagation:
+
+    >>> import gpu_pregel as gp, numpy as np
+    >>> frontier = gp.Frontier(gp.Graph.from_edgelist([0, 0, 1, 3], [1, 2, 2, 4]), device="cpu")
+    >>> labels, others = frontier.upload(np.array([7, 7, 5, 3, 3])), frontier.full(0, "int64")
+    >>> def label(v, u, weight, labels, others):
+    ...     return labels[u]
+    >>> def store(v, label, total, labels, others):
+    ...     others[v] = label
+    ...     return label != labels[v]
+    >>> changed = gp.count_labels(label, frontier, [labels, others], finish=store)
+    >>> others.tolist(), changed.vertices().tolist()
+    ([5, 5, 7, 3, 3], [0, 1, 2])
+    """
+    arrays, kinds = _checked(frontier, arrays, returns)
+    check_flag("transpose", transpose)
+    check_function("label", label, "label(v, u, weight, *arrays)", 3 + len(arrays))
+    if weigh is not None:
+        check_function("weigh", weigh, "weigh(v, u, weight, *arrays)", 3 + len(arrays))
+    if choose is not None:
+        check_function("choose", choose, "choose(v, label, total, *arrays)", 3 + len(arrays))
+    check_function("finish", finish, "finish(v, label, total, *arrays)", 3 + len(arrays))
+    run, active = frontier._run, frontier._active
+    started = run.start()
+    bodies = LabelBodies(label, weigh, choose or label_total, finish, kinds, *_weight_of(frontier.graph), transpose)
+    with naming_failures(frontier, arrays, lambda one, every, given: one.count_labels(bodies, every, given, returns)):
+        result = run.operators.count_labels(bodies, active, arrays, returns)
     run.record(_phase_of(finish), "rows", active, started)
     return frontier._next(result) if returns == "frontier" else result
 

@@ -12,6 +12,7 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.traverse.bodies import Bodies, CompiledBodies, Keyed, compile_bodies, kernel_of, silenced
+from gpu_pregel.host.traverse.labels import LabelBodies, compile_labels, label_body
 from gpu_pregel.host.traverse.rows import RowBodies, compile_rows, row_body
 from gpu_pregel.kernels.library.jit_cpu import jit_program
 from gpu_pregel.kernels.traverse import edges_cpu, vertices_cpu
@@ -143,6 +144,19 @@ class CpuOperators:
             return CompiledBodies(body, None, np.dtype(np.int64) if rows.total is None else rows.total)
 
         return self._process(bodies, active, (*edges, *arrays), returns, compiled)
+
+    def count_labels(self, bodies: LabelBodies, active: CpuSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Implement ``count_labels``: the body of a vertex counts in a table of its own."""
+        edges = self._graph.csc if bodies.transpose else self._out
+
+        def compiled() -> CompiledBodies:
+            labels, count = compile_labels(bodies, returns), len(arrays)
+            body = label_body(labels, count, has_weights=bodies.has_weights)
+            return CompiledBodies(body, None, np.dtype(np.int64) if labels.total is None else labels.total)
+
+        size = len(edges.indices)
+        tables = self._device.empty(size, np.uint32), self._device.empty(size, np.int64)
+        return self._process(bodies, active, (*edges, *tables, *arrays), returns, compiled)
 
     def _process(
         self,

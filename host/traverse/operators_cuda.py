@@ -19,10 +19,13 @@ from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
 from gpu_pregel.host.traverse.bodies import Bodies, kernel_of
 from gpu_pregel.host.traverse.compilation import explaining_compilation
 from gpu_pregel.host.traverse.failures import check_bodies
+from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.operator_kernels_cuda import (
+    LabelKernels,
     OperatorKernel,
     RowKernels,
     make_kernel,
+    make_label_kernels,
     make_row_kernels,
 )
 from gpu_pregel.host.traverse.rows import RowBodies
@@ -138,6 +141,7 @@ class CudaOperators:
         groups = -(-self._n // (WARP * WARP))
         self._counts = device.zeros(3 * min(LIST_WARPS, -(-max(1, groups) // WARPS) * WARPS), np.int64)
         self._sums: dict[np.dtype[Any], _Sums] = {}
+        self._kept_tables: tuple[Any, Any] | None = None
 
     def arrays_of(self, csr: CSR) -> CSR:
         """Return the arrays of the CSR or CSC in the device's memory."""
@@ -270,26 +274,58 @@ class CudaOperators:
         warps, given = self._pushed(active, rows, bodies, transpose, kernels.ordered)
         _, _, hubs, firsts, hub_count, pieces, *_ = given
         partials = tuple(self._device.empty(pieces, dtype) for dtype in kernels.message)
-        result: CudaSet | None = None
-        out: tuple[Any, ...]
-        if returns == "frontier":
-            result, storage = self._result(transpose, active.count)
-            out = (rows.degrees, storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
-            record = storage.record
-        else:
-            sums = self._sums_of(kernels.total, warps + hub_count)
-            out, record = (sums.partials,), sums.record
+        result, out, hubs_out, record = self._output(returns, kernels.total, rows, active, warps, hub_count)
         passed = (*arrays, record) if kernels.records else arrays
-        self._launch(kernels.rows, warps * WARP, *given, passed, partials, *out)
+        self._launch(kernels.rows, warps * WARP, *given, passed, partials, out)
         if hub_count:
-            before = () if returns == "frontier" else (warps,)
-            self._launch(kernels.hubs, hub_count, hubs, firsts, hub_count, pieces, passed, partials, *before, *out)
+            self._launch(kernels.hubs, hub_count, hubs, firsts, hub_count, pieces, passed, partials, hubs_out)
         if result is not None:
             return self._measured(result, active, bodies, arrays)
         return self._folded(kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
 
+    def count_labels(self, bodies: LabelBodies, active: CudaSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
+        transpose = bodies.transpose and self._graph.is_directed
+        rows, key = self._rows_of(transposed=transpose), ("cuda", "labels", returns, self._offset)
+        kernels: LabelKernels = kernel_of(key, bodies, lambda: make_label_kernels(bodies, returns, self._offset))
+        if not active.count:
+            return self._result(transpose, 0)[0] if returns == "frontier" else _nothing(kernels.total)
+        warps, given = self._pushed(active, rows, bodies, transpose, _rounds(kernels.total))
+        _, _, hubs, firsts, hub_count, pieces, *_ = given
+        result, out, hubs_out, record = self._output(returns, kernels.total, rows, active, warps, hub_count)
+        passed, tables = (*arrays, record) if kernels.records else arrays, self._tables()
+        if hub_count:
+            self._launch(kernels.clear, warps * WARP, *given[:7], *tables)
+        self._launch(kernels.rows, warps * WARP, *given, passed, *tables, out)
+        if hub_count:
+            partials = tuple(self._device.empty(pieces, dtype) for dtype in kernels.message)
+            self._launch(kernels.pieces, warps * WARP, *given[:7], passed, *tables, partials)
+            self._launch(kernels.hubs, hub_count, hubs, firsts, hub_count, pieces, passed, partials, hubs_out)
+        if result is not None:
+            return self._measured(result, active, bodies, arrays)
+        return self._folded(kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
+
+    def _tables(self) -> tuple[Any, Any]:
+        """Return the hash tables of all rows: keys and sums."""
+        if self._kept_tables is None:
+            size, empty = self._graph.num_stored_edges, self._device.empty
+            self._device.require(12 * size, f"counting labels along {size:,} edges")
+            self._kept_tables = empty(size, np.uint32), empty(size, np.int64)
+        return self._kept_tables
+
+    def _output(
+        self, returns: str | None, total: np.dtype[Any] | None, rows: _Rows, active: CudaSet, warps: int, hubs: int
+    ) -> tuple[CudaSet | None, tuple[Any, ...], tuple[Any, ...], Any]:
+        """Return the set for a result, the outputs of a kernel over rows and of one over hubs, and a record."""
+        if returns == "frontier":
+            result, storage = self._result(rows is self._rows.get(True), active.count)
+            out = (rows.degrees, storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
+            return result, out, out, storage.record
+        sums = self._sums_of(total, warps + hubs)
+        return None, (sums.partials, 0), (sums.partials, warps), sums.record
+
     def _pushed(
-        self, active: CudaSet, rows: _Rows, bodies: Bodies | RowBodies, transpose: bool, ordered: bool
+        self, active: CudaSet, rows: _Rows, bodies: Bodies | RowBodies | LabelBodies, transpose: bool, ordered: bool
     ) -> tuple[int, tuple[Any, ...]]:
         """Return the number of warps that read the rows of a set, and their arguments up to those of the bodies.
 
@@ -321,7 +357,7 @@ class CudaOperators:
         quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))
         return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), quota, *given)
 
-    def _weights(self, edges: DeviceEdges, bodies: Bodies | RowBodies) -> Any:
+    def _weights(self, edges: DeviceEdges, bodies: Bodies | RowBodies | LabelBodies) -> Any:
         return edges.weights if bodies.has_weights else self._no_weights
 
     def _words_of(self, active: CudaSet) -> Any:
@@ -353,7 +389,7 @@ class CudaOperators:
         return result, storage
 
     def _measured(
-        self, result: CudaSet, active: CudaSet, bodies: Bodies | RowBodies, arrays: tuple[Any, ...]
+        self, result: CudaSet, active: CudaSet, bodies: Bodies | RowBodies | LabelBodies, arrays: tuple[Any, ...]
     ) -> CudaSet:
         """Return the result after reading its figures: the one readback of a superstep."""
         if active.count and result.storage is not None:
@@ -397,7 +433,7 @@ class CudaOperators:
         self,
         total: np.dtype[Any] | None,
         warps: int,
-        bodies: Bodies | RowBodies,
+        bodies: Bodies | RowBodies | LabelBodies,
         arrays: tuple[Any, ...],
         *,
         records: bool,

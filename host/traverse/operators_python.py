@@ -14,8 +14,10 @@ from gpu_pregel.host.traverse.bodies import EXPECTED, Bodies, Function, kernel_o
 from gpu_pregel.host.traverse.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.traverse.functions import interpreted_function
 from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit, line_of
+from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.rows import RowBodies, message_fields
 from gpu_pregel.kernels.traverse.fields import Fields
+from gpu_pregel.kernels.traverse.tables import EMPTY
 
 Array = np.ndarray[Any, Any]
 
@@ -122,6 +124,34 @@ class PythonOperators:
 
             return self._collect(results(), returns)
 
+    def count_labels(self, bodies: LabelBodies, active: PythonSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
+        """Implement ``count_labels``: rows in ascending order, and the labels of each in theirs."""
+        csr = self._graph.csc if bodies.transpose else self._graph._csr
+        called = {
+            role: self._called(
+                *(function, role, bodies, {"finish": returns, "choose": "sum"}.get(role, "integer")),
+                ends=2 if role in ("label", "weigh") else 1,
+            )
+            for role, (function, _) in bodies.roles.items()
+        }
+
+        def results() -> Iterator[tuple[int, Any]]:
+            for v in np.flatnonzero(active.flags).tolist():
+                totals: dict[int, int] = {}
+                for u, weight in _row(csr, v):
+                    label = int(called["label"](v, u, weight, *arrays))
+                    if label >= EMPTY:
+                        raise ProgramError(f"label returns {label:,}, but labels are below {EMPTY:,}")
+                    if label >= 0:
+                        amount = called["weigh"](v, u, weight, *arrays) if "weigh" in called else 1
+                        totals[label] = totals.get(label, 0) + int(amount)
+                scores = {label: called["choose"](v, label, total, *arrays) for label, total in sorted(totals.items())}
+                best = max(scores, key=scores.__getitem__, default=-1)
+                yield v, called["finish"](v, best, totals.get(best, 0), *arrays)
+
+        with np.errstate(**STRICT):
+            return self._collect(results(), returns)
+
     def _push(
         self, csr: CSR, body: Function, receives: Function | None, active: PythonSet, arrays: tuple[Any, ...]
     ) -> Iterator[tuple[int, Any]]:
@@ -141,7 +171,7 @@ class PythonOperators:
                     yield v, body(u, v, weight, *arrays)
 
     def _called(
-        self, function: Any, role: str, bodies: Bodies | RowBodies, returns: str | None, ends: int = 1
+        self, function: Any, role: str, bodies: Bodies | RowBodies | LabelBodies, returns: str | None, ends: int = 1
     ) -> Function:
         """Return a function that calls a user's one and checks its result.
 

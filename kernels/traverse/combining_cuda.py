@@ -10,8 +10,9 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
-from numba import cuda
+from numba import cuda, types
 
 from gpu_pregel.kernels.library.jit_cuda import WARP, device
 from gpu_pregel.kernels.library.loads_cuda import load_once
@@ -39,6 +40,8 @@ class Combining:
         Whether a message depends on the row whose edge it comes along.
     offset : Numba type
         Of edge positions.
+    load : device function
+        ``load(indices, e)``: what stands at a position.
     """
 
     message: Fields
@@ -49,6 +52,12 @@ class Combining:
     tracks: bool
     by_row: bool
     offset: Any
+    load: Any = load_once
+
+    @property
+    def arrays(self) -> Any:
+        """The type of arrays of messages."""
+        return types.Tuple([numba.from_dtype(dtype)[::1] for dtype in self.message.dtypes])
 
 
 @functools.lru_cache(maxsize=1)
@@ -131,7 +140,7 @@ def _make_combine_parts(one: Combining, message_of: Any) -> Any:
     identity, offset, tracks = one.identity, one.offset, one.tracks or one.takes_first
     combined, up_to = make_combining(one)
     can_exit, is_final = _make_is_final(one)
-    row_of = _row_of_lane if one.by_row else _same_row
+    row_of, load = _row_of_lane if one.by_row else _same_row, one.load
 
     @device
     def combine_parts(
@@ -158,7 +167,7 @@ def _make_combine_parts(one: Combining, message_of: Any) -> Any:
                     total = base
             is_sent, own_row = False, row_of(row, owner)
             if wanted:
-                is_sent, part = message_of(state, own_row, load_once(indices, e), e)
+                is_sent, part = message_of(state, own_row, load(indices, e), e)
             if tracks:
                 sent = np.uint32(cuda.ballot_sync(ALL, is_sent))
                 is_received = is_received or sent & lanes_of(start, upto, base) != np.uint32(0)

@@ -27,6 +27,82 @@ _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
 @dataclass(frozen=True)
+class Output:
+    """What kernels over rows do with the results of their vertices.
+
+    Attributes
+    ----------
+    returns : {"frontier", "sum", None}
+        The vertices for which ``finish`` returns true are set in a bitmap and appended to a queue; or each warp writes
+        the sum of the results; or nothing is kept.
+    total : dtype or None
+        Of the sum.
+    offset : dtype
+        Of edge positions and degrees.
+    """
+
+    returns: str | None
+    total: np.dtype[Any] | None
+    offset: np.dtype[Any]
+
+    @property
+    def kind(self) -> Any:
+        """The type of a kernel's argument ``out``.
+
+        For a frontier: degrees, bitmap, queue, hubs, their first pieces, and figures; else an array for the sums of
+        warps, and the place of the first warp's.
+        """
+        if self.returns == "frontier":
+            offsets = numba.from_dtype(self.offset)[::1]
+            return types.Tuple([offsets, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL])
+        return types.Tuple([self.number[::1], types.uint32])
+
+    @property
+    def number(self) -> Any:
+        """The type of a sum; int64 without."""
+        return types.int64 if self.total is None else numba.from_dtype(self.total)
+
+    def make_deliver(self, finish: Any) -> Any:
+        """``deliver(has_row, v, found, arrays, out)``: finish the rows of those lanes that have one.
+
+        All threads of a block call it, with ``finish(v, found, arrays)``.
+        """
+        number = self.number
+
+        @device
+        def to_frontier(has_row: Any, v: Any, found: Any, arrays: Any, out: Any) -> None:
+            degrees, words, queue, hubs, firsts, control = out
+            is_kept = False
+            if has_row:
+                is_kept = finish(v, found, arrays) != 0
+            if is_kept:
+                fetch_and_or(words, v >> np.uint32(5), bit(v))
+            buffer = cuda.shared.array(BUFFER, types.uint32)
+            held = gather(is_kept, v, buffer, np.uint32(0))
+            if held > np.uint32(0):
+                edges = sum_of_warp(append(buffer, held, degrees, queue, hubs, firsts, control))
+                if lane_number() == np.uint32(0):
+                    fetch_and_add(control, EDGES, edges)
+
+        @device
+        def to_sum(has_row: Any, v: Any, found: Any, arrays: Any, out: Any) -> None:
+            sums, first = out
+            own, place = number(0), np.uint32(first + warp_number())
+            if has_row:
+                own = number(finish(v, found, arrays))
+            own = sum_of_warp(own)
+            if lane_number() == np.uint32(0) and place < np.uint32(len(sums)):
+                sums[place] = own
+
+        @device
+        def to_nothing(has_row: Any, v: Any, found: Any, arrays: Any, out: Any) -> None:
+            if has_row:
+                finish(v, found, arrays)
+
+        return {"frontier": to_frontier, "sum": to_sum, None: to_nothing}[self.returns]
+
+
+@dataclass(frozen=True)
 class RowFunctions:
     """What the kernels that reduce rows are made from.
 
@@ -40,9 +116,7 @@ class RowFunctions:
         Of edge positions: uint32 or int64.
     weight : dtype or None
         Of the weights; None if the graph has none.
-    total : dtype or None
-        Of the sum of what ``finish`` returns; None if its results are not summed.
-    returns : {"frontier", "sum", None}
+    output : Output
     """
 
     message: Any
@@ -51,33 +125,18 @@ class RowFunctions:
     arrays: Any
     offset: np.dtype[Any]
     weight: np.dtype[Any] | None
-    total: np.dtype[Any] | None
-    returns: str | None
-
-    @property
-    def partials(self) -> Any:
-        """The type of the arrays of the combined messages of pieces."""
-        return types.Tuple([numba.from_dtype(dtype)[::1] for dtype in self.combining.message.dtypes])
+    output: Output
 
 
 def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
-    """Return the kernel over rows and pieces, and the one over hubs, which follows it.
-
-    The vertices for which ``finish`` returns true are set in the bitmap ``found`` and appended to ``found_queue``.
-    For a sum, each warp writes its own to ``sums`` instead: first those of the rows, then those of the hubs.
-    """
-    return _make_filtering(functions) if functions.returns == "frontier" else _make_summing(functions)
-
-
-def _make_filtering(functions: RowFunctions) -> tuple[Kernel, Kernel]:
-    sender, finish = make_sender(functions.offset), _make_finish(functions)
-    combine_row, combine_hub = _make_combine_row(functions), _make_combine_hub(functions)
-    offsets = numba.from_dtype(functions.offset)[::1]
-    found_types = (offsets, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL)
+    """Return the kernel over rows and pieces, and the one over hubs, which follows it."""
+    sender, combine_row = make_sender(functions.offset), _make_combine_row(functions)
+    deliver = functions.output.make_deliver(_make_finish(functions))
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32),
-        *(*row_types(functions.offset, functions.weight), functions.arrays, functions.partials, *found_types),
+        *row_types(functions.offset, functions.weight),
+        *(functions.arrays, functions.combining.arrays, functions.output.kind),
         relaxed=("arrays",),
     )
     def reduce_rows(
@@ -92,124 +151,29 @@ def _make_filtering(functions: RowFunctions) -> tuple[Kernel, Kernel]:
         weights: Any,
         arrays: Any,
         partials: Any,
-        degrees: Any,
-        found: Any,
-        found_queue: Any,
-        found_hubs: Any,
-        found_firsts: Any,
-        control: Any,
+        out: Any,
     ) -> None:
         v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         combined = combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials)
-        is_kept = False
-        if is_row:
-            is_kept = finish(v, combined, arrays) != 0
-        _keep(is_kept, v, degrees, found, found_queue, found_hubs, found_firsts, control)
+        deliver(is_row, v, combined, arrays, out)
+
+    return reduce_rows, make_finish_hubs(functions.combining, functions.arrays, functions.output, deliver)
+
+
+def make_finish_hubs(combining: Combining, arrays_type: Any, output: Output, deliver: Any) -> Kernel:
+    """Return the kernel that combines what was found in the pieces of each hub, and finishes the hub."""
+    combine_hub = _make_combine_hub(combining)
 
     @kernel(
-        *(_VERTICES, _VERTICES, types.uint32, types.uint32, functions.arrays, functions.partials, *found_types),
+        *(_VERTICES, _VERTICES, types.uint32, types.uint32, arrays_type, combining.arrays, output.kind),
         relaxed=("arrays",),
         items=WARPS,
     )
-    def finish_hubs(
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        arrays: Any,
-        partials: Any,
-        degrees: Any,
-        found: Any,
-        found_queue: Any,
-        found_hubs: Any,
-        found_firsts: Any,
-        control: Any,
-    ) -> None:
+    def finish_hubs(hubs: Any, firsts: Any, hub_count: Any, pieces: Any, arrays: Any, partials: Any, out: Any) -> None:
         v, is_last, combined = combine_hub(hubs, firsts, hub_count, pieces, partials)
-        is_kept = False
-        if is_last:
-            is_kept = finish(v, combined, arrays) != 0
-        _keep(is_kept, v, degrees, found, found_queue, found_hubs, found_firsts, control)
+        deliver(is_last, v, combined, arrays, out)
 
-    return reduce_rows, finish_hubs
-
-
-@device
-def _keep(is_kept: Any, v: Any, degrees: Any, found: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> None:
-    """Add the vertices of those lanes for which ``is_kept`` holds to a set, and their figures to ``control``."""
-    if is_kept:
-        fetch_and_or(found, v >> np.uint32(5), bit(v))
-    buffer = cuda.shared.array(BUFFER, types.uint32)
-    held = gather(is_kept, v, buffer, np.uint32(0))
-    if held > np.uint32(0):
-        edges = sum_of_warp(append(buffer, held, degrees, queue, hubs, firsts, control))
-        if lane_number() == np.uint32(0):
-            fetch_and_add(control, EDGES, edges)
-
-
-def _make_summing(functions: RowFunctions) -> tuple[Kernel, Kernel]:
-    sender, finish = make_sender(functions.offset), _make_finish(functions)
-    combine_row, combine_hub = _make_combine_row(functions), _make_combine_hub(functions)
-    sums_up = functions.total is not None
-    number = types.int64 if functions.total is None else numba.from_dtype(functions.total)
-    sums_type = number[::1]
-
-    @device
-    def total_of(is_row: Any, v: Any, combined: Any, arrays: Any, sums: Any, place: Any) -> None:
-        own = number(0)
-        if is_row:
-            if sums_up:
-                own = number(finish(v, combined, arrays))
-            else:
-                finish(v, combined, arrays)
-        if sums_up:
-            own = sum_of_warp(own)
-            if lane_number() == np.uint32(0) and place < np.uint32(len(sums)):
-                sums[place] = own
-
-    @kernel(
-        *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32),
-        *(*row_types(functions.offset, functions.weight), functions.arrays, functions.partials, sums_type),
-        relaxed=("arrays",),
-    )
-    def reduce_rows_sum(
-        queue: Any,
-        count: Any,
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        indptr: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        partials: Any,
-        sums: Any,
-    ) -> None:
-        v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
-        combined = combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials)
-        total_of(is_row, v, combined, arrays, sums, warp_number())
-
-    @kernel(
-        *(_VERTICES, _VERTICES, types.uint32, types.uint32, functions.arrays, functions.partials),
-        *(types.uint32, sums_type),
-        relaxed=("arrays",),
-        items=WARPS,
-    )
-    def finish_hubs_sum(
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        arrays: Any,
-        partials: Any,
-        before: Any,
-        sums: Any,
-    ) -> None:
-        v, is_last, combined = combine_hub(hubs, firsts, hub_count, pieces, partials)
-        total_of(is_last, v, combined, arrays, sums, np.uint32(before + warp_number()))
-
-    return reduce_rows_sum, finish_hubs_sum
+    return finish_hubs
 
 
 def _make_finish(functions: RowFunctions) -> Any:
@@ -262,12 +226,11 @@ def _make_combine_row(functions: RowFunctions) -> Any:
     return combine_row
 
 
-def _make_combine_hub(functions: RowFunctions) -> Any:
+def _make_combine_hub(combining: Combining) -> Any:
     """``combine_hub(hubs, firsts, hub_count, pieces, partials)``: what the pieces of the warp's hub combine to.
 
     Returned are the hub, whether this is the last lane, which has the result, and the result.
     """
-    combining = functions.combining
     identity, get = combining.identity, make_get(device, combining.message)
     combined, up_to = make_combining(combining)
     cast = make_cast(device, combining.message)
