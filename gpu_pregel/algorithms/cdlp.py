@@ -23,7 +23,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_vertices
+from gpu_pregel.host.traverse.operators import count_labels
 
 Array = np.ndarray[Any, Any]
 
@@ -133,7 +133,7 @@ def cdlp(
         labels = _on_cpu(target, phases, graph, starts, order is None, iterations)
         stats, trace = phases.stats(), phases.trace()
     else:
-        frontier = Frontier(graph, device=device, progress=progress)
+        frontier = Frontier(_with_all_neighbours(graph), device=device, progress=progress)
         labels = _by_operators(frontier, starts, iterations)
         stats, trace = frontier.stats(), frontier.trace()
     if order is not None:
@@ -186,55 +186,33 @@ def _on_cpu(
     return labels
 
 
-def _count_row(begin: Any, end: Any, indices: Any, labels: Any, base: Any, size: Any, keys: Any, counts: Any) -> None:
-    """Count the labels of a row in the hash table of ``size`` places from ``base``; a count of 0 is a free place."""
-    for e in range(begin, end):
-        label = np.int64(labels[indices[e]])
-        i = label % size
-        while counts[base + i] > 0 and keys[base + i] != label:
-            i = i + 1 if i + 1 < size else 0
-        keys[base + i] = label
-        counts[base + i] += 1
-
-
-def _propagate(
-    v: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    both: Any,
-    labels: Any,
-    keys: Any,
-    counts: Any,
-    new_labels: Any,
-) -> Any:
-    """Set the most frequent label of v's neighbours; return whether it changes."""  # fmt: skip
-    base = indptr[v] + both * in_indptr[v]
-    size = indptr[v + 1] + both * in_indptr[v + 1] - base
-    for i in range(base, base + size):
-        counts[i] = 0
-    _count_row(indptr[v], indptr[v + 1], indices, labels, base, size, keys, counts)
-    if both:
-        _count_row(in_indptr[v], in_indptr[v + 1], in_indices, labels, base, size, keys, counts)
-    best, most = np.int64(labels[v]), 0
-    for i in range(base, base + size):
-        if counts[i] > most or (counts[i] == most > 0 and keys[i] < best):
-            best, most = np.int64(keys[i]), counts[i]
-    new_labels[v] = best
-    return 1 if best != labels[v] else 0
-
-
 def _by_operators(frontier: Frontier, starts: Array, iterations: int) -> Any:
-    """Run the iterations by operators; each vertex counts labels in its own slice of a hash table."""
-    graph = frontier.graph
+    """Run the iterations by operators; ``frontier`` is of a graph whose rows have all neighbours."""
     labels, others = frontier.upload(starts), frontier.full(0, np.uint32)
-    edges = (*frontier.csr()[:2], *frontier.csc()[:2], int(graph.is_directed))
-    size = graph.num_stored_edges * (1 + graph.is_directed)
-    table = (frontier.full(0, np.uint32, size), frontier.full(0, np.int64, size))
     for _ in range(iterations):
-        changed = process_vertices(_propagate, frontier, (*edges, labels, *table, others))
+        changed = count_labels(_label_of, frontier, (labels, others), finish=_take, returns="sum")
         labels, others = others, labels
         if changed == 0:
             break
     return labels
+
+
+def _label_of(v: Any, u: Any, weight: Any, labels: Any, others: Any) -> int:
+    return int(labels[u])
+
+
+def _take(v: Any, label: Any, total: Any, labels: Any, others: Any) -> int:
+    """Set the most frequent label of v's neighbours, if it has any; return whether it changes."""
+    own = labels[v]
+    others[v] = own if label < 0 else label
+    return 1 if others[v] != own else 0
+
+
+def _with_all_neighbours(graph: Graph) -> Graph:
+    """Return a graph in whose rows are the ends of out-edges and of in-edges."""
+    if not graph.is_directed:
+        return graph
+    sources = np.repeat(np.arange(graph.num_vertices), graph.out_degrees)
+    ends = sources, graph.indices.astype(np.int64)
+    both = np.concatenate(ends), np.concatenate(ends[::-1])
+    return Graph.from_edgelist(*both, num_vertices=graph.num_vertices, directed=True)
