@@ -184,7 +184,7 @@ def _make_finish(functions: LabelFunctions) -> Any:
     def finish(v: Any, found: Any, arrays: Any) -> Any:
         label, total = -found[1], found[2]
         # Without a label, its place has the smallest number.
-        if found[1] > np.int64(0) or found[1] < -np.int64(EMPTY):
+        if found[1] < -np.int64(EMPTY):
             label, total = np.int64(-1), np.int64(0)
         return function(np.int64(v), label, total, *arrays)
 

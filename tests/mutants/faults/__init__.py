@@ -14,6 +14,7 @@ from tests.mutants.faults import (
     graphs,
     library,
     operators,
+    reductions,
     rows,
     supersteps,
     triangles,
@@ -23,6 +24,7 @@ from tests.mutants.faults import (
 FAULTS = (
     *supersteps.FAULTS,
     *rows.FAULTS,
+    *reductions.FAULTS,
     *chains.FAULTS,
     *warp_chains.FAULTS,
     *frontier.FAULTS,

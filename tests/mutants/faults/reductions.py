@@ -1,0 +1,118 @@
+"""Faults of the kernels on CUDA that reduce rows and count labels."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import faults_in
+
+_REDUCE = "tests/conformance/test_reduce_rows.py::"
+_ROWS = f"{_REDUCE}test_rows_are_combined_as_by_numpy[emulated-directed-sum]"
+_LABELS = "tests/conformance/test_count_labels.py::test_the_most_frequent_label_is_found[emulated-undirected-"
+_FEW, _MANY, _DIFFERENT = f"{_LABELS}few]", f"{_LABELS}many]", f"{_LABELS}different]"
+
+_REDUCTIONS = faults_in(
+    "kernels/traverse/reduce_cuda.py",
+    (
+        "pieces beyond the last are stored",
+        "        if is_piece and lane_number()",
+        "        if True and lane_number()",
+        _ROWS,
+    ),
+    (
+        "the result of a piece is that of another row",
+        "is_piece and lane_number() == np.uint32(0):",
+        "is_piece and lane_number() == np.uint32(1):",
+        _ROWS,
+    ),
+    (
+        "a hub takes the pieces of those after it",
+        "                last = firsts[np.uint32(i + np.uint32(1))]\n",
+        "                pass\n",
+        _ROWS,
+    ),
+    ("a hub begins with the first piece of all", "piece = np.uint32(firsts[i] + lane)", "piece = lane", _ROWS),
+    ("a hub has the pieces of one lane", "        message = up_to(message, np.uint32(0))\n", "", _ROWS),
+    (
+        "a vertex of the next frontier has no bit",
+        "                fetch_and_or(words, v >> np.uint32(5), bit(v))\n",
+        "                pass\n",
+        _ROWS,
+    ),
+    ("edges of lane 0 only are counted", "sum_of_warp(append(", "(append(", _ROWS),
+    ("sums of hubs are written over those of rows", "np.uint32(first + warp_number())", "warp_number()", _ROWS),
+    ("the sum of a warp is that of its first row", "            own = sum_of_warp(own)\n", "", _ROWS),
+)
+_SENDER = faults_in(
+    "kernels/traverse/edges_cuda.py",
+    (
+        "hubs are finished as rows, too",
+        "                    length, is_row = np.uint32(degree), True\n",
+        "                    length = np.uint32(degree)\n                is_row = True\n",
+        _ROWS,
+    ),
+)
+_KERNELS = faults_in(
+    "host/traverse/operator_kernels_cuda.py",
+    (
+        "a message has the vertex of its lane",
+        '        takes_first=bodies.combine == "any",\n        tracks=False,\n        by_row=True,',
+        '        takes_first=bodies.combine == "any",\n        tracks=False,\n        by_row=False,',
+        _ROWS,
+    ),
+    (
+        "rows of any order are summed",
+        "    ordered = rounds or (",
+        "    ordered = (",
+        f"{_REDUCE}test_sums_of_floats_are_the_same_to_the_bit[emulated]",
+    ),
+)
+_COUNTING = faults_in(
+    "kernels/traverse/labels_cuda.py",
+    (
+        "tables of rows keep their keys",
+        "                keys[i], sums[i] = _FREE, 0\n            place",
+        "                sums[i] = 0\n            place",
+        _FEW,
+    ),
+    (
+        "lanes count before others have cleared",
+        "        cuda.syncwarp()\n        insert(",
+        "        insert(",
+        _FEW,
+    ),
+    (
+        "tables are looked through before all have counted",
+        "        cuda.syncwarp()\n        return best(",
+        "        return best(",
+        _FEW,
+    ),
+    ("a table goes on in the next one", "if slot == position(places):", "if False:", _DIFFERENT),
+    ("equal labels have places of their own", "while seen != _FREE and seen != key:", "while seen != _FREE:", _FEW),
+    (
+        "tables of a warp reach into those of the next",
+        "<= np.uint32(PLACES):",
+        "<= np.uint32(PLACES + 4 * WARP):",
+        _DIFFERENT,
+    ),
+    ("the largest of the best labels is taken", "*arrays), -label, total)", "*arrays), label - EMPTY, total)", _MANY),
+    (
+        "tables of hubs are not cleared",
+        "            while i < length:\n",
+        "            while i < np.uint32(0):\n",
+        _FEW,
+    ),
+    ("free places are labels", "        if key == _FREE:\n", "        if False:\n", _FEW),
+    (
+        "a hub has as many places as a piece",
+        "size = position(position(indptr[np.uint32(v + np.uint32(1))]) - table)",
+        "size = position(length)",
+        _DIFFERENT,
+    ),
+    ("pieces beyond the last are looked through", ">= row_warps and piece < pieces:", ">= row_warps:", _FEW),
+    (
+        "the best of a piece is that of another lane",
+        "            if lane_number() == np.uint32(0):\n                put(partials",
+        "            if lane_number() == np.uint32(1):\n                put(partials",
+        _FEW,
+    ),
+)
+FAULTS = (*_REDUCTIONS, *_SENDER, *_KERNELS, *_COUNTING)
