@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.operators import process_vertices
 
 Array = np.ndarray[Any, Any]
 
@@ -29,11 +31,22 @@ def random_keys(n: int, seed: int) -> Array:
 
     They are those of ``kernels.library.hash_cpu.mix``, which kernels compute instead of loading them.
     """
-    return _mix(np.arange(n, dtype=np.uint64) + seed_offset(seed))
+    keys: Array = _mix(np.arange(n, dtype=np.uint64) + seed_offset(seed))
+    return keys
 
 
-def _mix(x: Array) -> Array:
+def keys_on_device(everyone: Frontier, seed: int) -> Any:
+    """Return ``random_keys`` in the memory of a frontier's device, made there."""
+    keys = everyone.full(0, np.uint64)
+    process_vertices(_set_key, everyone, (seed_offset(seed), keys), returns=None)
+    return keys
+
+
+def _set_key(v: Any, offset: Any, keys: Any) -> None:
+    keys[v] = _mix(np.uint64(v) + offset)
+
+
+def _mix(x: Any) -> Any:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = x ^ (x >> np.uint64(31))
-    return mixed
+    return x ^ (x >> np.uint64(31))

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
 from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._random_order import check_seed, random_keys, seed_offset
+from gpu_pregel.algorithms._random_order import check_seed, keys_on_device, seed_offset
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -154,7 +154,7 @@ def _on_cpu(graph: Graph, target: Device, seed: int, progress: bool) -> tuple[Ar
 
 def _by_operators(graph: Graph, device: DeviceName, seed: int, progress: bool) -> tuple[Array, Any, Any]:
     active = Frontier(graph, device=device, progress=progress)
-    keys = active.upload(random_keys(graph.num_vertices, seed))
+    keys = keys_on_device(active, seed)
     states = active.full(_UNDECIDED, np.int32)
     # The vertex with the smallest key among the undecided ones is decided in each round.
     advance = Advance("deciding vertices", active.device, len(active))

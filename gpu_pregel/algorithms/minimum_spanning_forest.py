@@ -195,7 +195,8 @@ def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: boo
     dtype = np.dtype(np.float32) if graph.weights is None else graph.weights.dtype
     sign = -1 if maximum else 1
     worst = dtype.type(sign * np.inf if dtype.kind == "f" else getattr(np.iinfo(dtype), "min" if maximum else "max"))
-    labels, parents = (everything.upload(np.arange(n)) for _ in range(2))
+    labels, parents = everything.full(0, np.int64), everything.full(0, np.int64)
+    process_vertices(_start, everything, (labels, parents), returns=None)
     chosen, chosen_weights = everything.full(-1, np.int64), everything.full(0, dtype)
     own_weights, own_pairs = everything.full(0, dtype), everything.full(0, np.int64)
     # Each edge of the forest makes one tree of two.
@@ -217,6 +218,12 @@ def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: boo
     found = None if graph.weights is None else edge_weights[taken]
     _, first, ranks = np.unique(roots, return_index=True, return_inverse=True)
     return ends, found, first.astype(np.uint32)[ranks], everything.stats(), everything.trace()
+
+
+def _start(v: Any, labels: Any, parents: Any) -> None:
+    """Make v a tree."""
+    labels[v] = v
+    parents[v] = v
 
 
 def _leaving_edge(

@@ -178,7 +178,7 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     n = graph.num_vertices
     live = Frontier(graph, device=device, progress=progress)
     labels = live.full(_NONE, np.int64)
-    colors = live.upload(np.arange(n))
+    colors = live.full(0, np.int64)
     state = colors, labels
     # Each round finds at least the component of the smallest vertex that is left.
     components = Advance("finding components", live.device, n + 1)
