@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CellType, CodeType, FunctionType, MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from gpu_pregel.errors import CompileError
 from gpu_pregel.host.programs.compiled_arithmetic import HELPERS, compiled_operators, compiled_value
 from gpu_pregel.kernels.library.fingerprint import all_names, is_of_library
 from gpu_pregel.kernels.programs.fields import Jit
@@ -19,16 +22,19 @@ def device_function(function: Any, jit: Jit) -> Any:
     return _Copies(jit).copy(getattr(function, "py_func", function))
 
 
-def interpreted_function(function: Any) -> Any:
+def interpreted_function(function: Any, *, copies_arrays: bool = False) -> Any:
     """Return a function for the interpreter that computes as compiled code does, where Python's arithmetic differs.
+
+    With ``copies_arrays``, it reads captured arrays as they are now, whatever is written to them later.
 
     It is ``function`` itself, or a copy like that of :func:`device_function` if one of the functions has an operator or
     has captured a value that :mod:`~gpu_pregel.host.programs.compiled_arithmetic` replaces.
     """
     plain = getattr(function, "py_func", function)
-    if not isinstance(plain, FunctionType) or not any(map(_differs, _reachable(plain))):
+    value = _copied_value if copies_arrays else compiled_value
+    if not isinstance(plain, FunctionType) or not any(_differs(one, value) for one in _reachable(plain)):
         return plain
-    return _Copies(lambda twin: twin, compiled_operators, compiled_value, HELPERS).copy(plain)
+    return _Copies(lambda twin: twin, compiled_operators, value, HELPERS).copy(plain)
 
 
 def is_recursive(function: Any) -> bool:
@@ -42,9 +48,16 @@ def is_recursive(function: Any) -> bool:
     )
 
 
-def _differs(function: FunctionType) -> bool:
+def _copied_value(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    return compiled_value(value)
+
+
+def _differs(function: FunctionType, replaced: Callable[[Any], Any]) -> bool:
     """Whether a function computes otherwise than compiled code."""
-    if any(compiled_value(value) is not value for value in captured_values(function)):
+    if any(replaced(value) is not value for value in captured_values(function)):
         return True
     return compiled_operators(function.__code__) is not function.__code__
 
@@ -58,6 +71,17 @@ def captured_values(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # not yet assigned
             continue
+
+
+def check_cells(function: FunctionType) -> None:
+    """Raise ``CompileError`` if a variable of a closure of a function, or of one that it uses, has no value yet."""
+    for one in _reachable(function):
+        for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=True):
+            try:
+                _ = cell.cell_contents
+            except ValueError:
+                place = f"{one.__code__.co_filename}, line {one.__code__.co_firstlineno}"
+                raise CompileError(f"the variable {name!r} of {one.__name__} ({place}) has no value yet") from None
 
 
 def _reachable(function: FunctionType) -> Iterator[FunctionType]:
