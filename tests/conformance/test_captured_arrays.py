@@ -134,9 +134,7 @@ def test_a_variable_without_a_value_is_named() -> None:
         return later[v]
 
     program = gp.VertexProgram(**plain(init=lambda ctx: helper(ctx.vertex)))
-    with pytest.raises(
-        CompileError, match=r"'later' of helper \(.*arrays.py, line \d+\) has no value yet"
-    ):
+    with pytest.raises(CompileError, match=r"'later' of helper \(.*arrays.py, line \d+\) has no value yet"):
         gp.run(PATH, program, device="cpu")
     later = START
     assert gp.run(PATH, program, device="cpu").to_numpy()[0] == 1.0
