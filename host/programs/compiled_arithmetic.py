@@ -187,7 +187,7 @@ def compiled_operators(code: CodeType) -> CodeType:
         return code
     file = code.co_filename
     twins = _twins(file, "".join(linecache.getlines(file)), code.co_flags & __future__.annotations.compiler_flag)
-    return next((new for old, new in twins if old == code and old.co_freevars == new.co_freevars), code)
+    return twins.get(code, code)
 
 
 @lru_cache(1000)
@@ -201,7 +201,7 @@ def _has_operators(code: CodeType) -> bool:
 
 
 @lru_cache(16)
-def _twins(file: str, text: str, flags: int) -> list[tuple[CodeType, CodeType]]:
+def _twins(file: str, text: str, flags: int) -> dict[CodeType, CodeType]:
     """Return the code of each function of a file, with that which calls functions instead of operators.
 
     ``flags`` are those of features that the file need not import itself, as in notebooks.
@@ -211,8 +211,8 @@ def _twins(file: str, text: str, flags: int) -> list[tuple[CodeType, CodeType]]:
         before = compile(text, file, "exec", flags, dont_inherit=True)
         after = compile(ast.fix_missing_locations(_Calls().visit(tree)), file, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
-        return []
-    return list(zip(_nested(before), _nested(after), strict=True))
+        return {}
+    return dict(zip(_nested(before), _nested(after), strict=True))
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
