@@ -16,6 +16,7 @@ import numpy as np
 
 from gpu_pregel.errors import VertexError
 from gpu_pregel.host.programs.combiners import field_names
+from gpu_pregel.host.programs.compiled_arithmetic import Elements
 from gpu_pregel.host.programs.functions import interpreted_function
 from gpu_pregel.host.programs.unsigned import on_overflow
 from gpu_pregel.kernels.programs.fields import Fields, VertexContext
@@ -51,11 +52,22 @@ class UserFunction:
         Returns the user's id of a vertex.
     number : int
         That of an aggregator.
+    copies_arrays : bool
+        As in :func:`interpreted_function`.
     """
 
-    def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any], number: int = 0) -> None:
+    def __init__(
+        self,
+        role: str,
+        function: Any,
+        fields: Fields,
+        id_of: Callable[[int], Any],
+        number: int = 0,
+        *,
+        copies_arrays: bool = False,
+    ) -> None:
         self.role, self._stage = role, stage_of(role, number)
-        self._function = interpreted_function(function)
+        self._function = interpreted_function(function, copies_arrays=copies_arrays)
         self._fields, self._id_of = fields, id_of
 
     def __call__(self, vertex: int, superstep: int, *arguments: Any) -> Any:
@@ -93,7 +105,8 @@ class UserFunction:
 
 def indexed_expression(trace: TracebackType | None) -> str:
     """Return the expression with an index at which a traceback ends, as in ``table[ctx.vertex]: ``, or nothing."""
-    while trace is not None and trace.tb_next is not None:
+    elements = Elements.__getitem__.__code__
+    while trace is not None and trace.tb_next is not None and trace.tb_next.tb_frame.f_code is not elements:
         trace = trace.tb_next
     if trace is None:
         return ""

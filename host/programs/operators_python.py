@@ -11,6 +11,7 @@ from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.bodies import EXPECTED, Bodies, Function, read_only_error
+from gpu_pregel.host.programs.compiled_arithmetic import compiled_value
 from gpu_pregel.host.programs.functions import interpreted_function
 from gpu_pregel.host.programs.interpreter import STRICT, line_of
 
@@ -109,7 +110,7 @@ class PythonOperators:
 
         def call(*arguments: Any) -> Any:
             try:
-                result = plain(*arguments)
+                result = plain(*map(compiled_value, arguments))
             except Exception as error:
                 if isinstance(error, ValueError) and "destination is read-only" in str(error):
                     raise read_only_error(role, bodies.kinds, place) from error
