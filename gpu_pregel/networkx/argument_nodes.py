@@ -86,7 +86,8 @@ def with_argument_nodes(
     Raises
     ------
     NotImplementedError
-        The graph is one of NetworkX, and its results have either object, or an iterator would have to be read twice.
+        The graph is one of NetworkX, and its results have either object, an iterator would have to be read twice, or
+        an argument is not hashable, which NetworkX reports late or never.
     """
     graph = args[0] if args else kwargs["G"]
     if not graph.topology.is_converted:
@@ -96,6 +97,8 @@ def with_argument_nodes(
         value = argument(parameter, position, args, kwargs)
         if value is None or type(value) is graph.topology.kind:
             continue
+        if name.startswith("dfs_") and not isinstance(value, Hashable):
+            raise NotImplementedError(f"{parameter} is not hashable")
         nodes = _nodes_of(graph, value)
         if isinstance(nodes, Iterator):
             raise NotImplementedError(f"{parameter} is an iterator")
@@ -128,7 +131,9 @@ def _other_objects(graph: Any, nodes: Iterable[Any]) -> dict[int, Any]:
         return {}
     found: dict[int, Any] = {}
     for node in nodes:
-        if not isinstance(node, Hashable) or node not in graph:
+        if not isinstance(node, Hashable):
+            raise NotImplementedError("an item of an argument is not hashable")
+        if node not in graph:
             continue
         vertex = topology.numbers[node]
         if not _is_same(found.setdefault(vertex, node), node):

@@ -229,7 +229,8 @@ class CompiledGraph:
             run that it was. A thread that does not exist begins with the update.
         values : mapping, state or None
         as_node : str, optional
-            Default: the node that ran last, if it was a single one; the start of a thread that does not exist.
+            Default: the node that ran last, if it was a single one; the start after an input, and of a thread that does
+            not exist.
 
         Returns
         -------

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_pregel.errors import ArgumentError, NodesFailedError, RunExistsError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.recovery import RunChangedError, read_records, read_run
 from gpu_pregel.workflows.calls import thread_of
 from gpu_pregel.workflows.commands import START
@@ -54,9 +54,11 @@ def update_state(runs: GraphRuns, config: Mapping[str, Any], values: Any, as_nod
 
 
 def _last_node(thread: StoredThread, run: str, superstep: int) -> str:
-    """Return the node that ran in a superstep, if it was a single one."""
+    """Return the node that ran in a superstep, if it was a single one; the start if it was the input."""
     records = read_records(thread.store, run, superstep)
     nodes = list(dict.fromkeys(node_of(vertex) for vertex, _ in executed(records)))
+    if not nodes and (superstep == -1 or id_key(START) in dict(records)):
+        return START
     if len(nodes) == 1:
         return nodes[0]
     raise ArgumentError(f"pass as_node=: {', '.join(map(repr, nodes)) or 'no node'} ran in superstep {superstep}")

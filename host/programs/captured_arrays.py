@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dis
 from dataclasses import replace
+from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from gpu_pregel.errors import CompileError
 from gpu_pregel.host.programs.program import VertexProgram, WakingProgram
-from gpu_pregel.host.traverse.functions import captured_values
+from gpu_pregel.host.traverse.functions import captured_values, check_cells
 from gpu_pregel.kernels.library.captured import Captured, can_pass
 from gpu_pregel.kernels.library.fingerprint import all_names
 
@@ -18,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def pass_arrays(program: VertexProgram) -> tuple[VertexProgram, tuple[Array, ...]]:
-    """Return a program whose functions have a ``Captured`` in place of arrays, and the arrays, which are read-only.
+    """Return a program whose functions have a ``Captured`` in place of arrays, and read-only copies of the arrays.
 
     Arrays remain constants in functions without ``ctx``, such as combiners and the functions that they call, and if
     they are used by a function inside another one.
@@ -26,7 +28,7 @@ def pass_arrays(program: VertexProgram) -> tuple[VertexProgram, tuple[Array, ...
     Raises
     ------
     CompileError
-        An array is masked, or holds times or numbers that no compiled function can read.
+        An array is masked, or holds times or numbers that no compiled function can read; or a variable has no value.
     """
     arrays: dict[int, Array] = {}
 
@@ -57,24 +59,22 @@ def _twin(function: Any, arguments: int, arrays: dict[int, Array]) -> Any:
     plain = getattr(function, "py_func", function)
     if not isinstance(plain, FunctionType) or plain.__code__.co_argcount != arguments:
         return function
+    check_cells(plain)
     if not any(isinstance(value, np.ndarray) for value in captured_values(plain)):
         return function
     code, names = plain.__code__, all_names(plain.__code__)
-    used_inside: set[str] = set()
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            used_inside |= {*all_names(constant), *constant.co_freevars}
+    read, used_inside = _names_read(code), _names_read_inside(code)
     has_arrays = False
 
     def passed(name: str, value: Any) -> Any:
         nonlocal has_arrays
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and name in read:
             _check_array(plain, name, value)
-        if name in used_inside or not can_pass(value):
+        if name not in read or name in used_inside or not can_pass(value):
             return value
         has_arrays = True
         if id(value) not in arrays:
-            array = np.ascontiguousarray(value).view(np.ndarray)
+            array = np.array(value, order="C")  # a copy, as the program's master may change the user's
             array.flags.writeable = False
             arrays[id(value)] = array
         return Captured([*arrays].index(id(value)), value.dtype)
@@ -91,6 +91,19 @@ def _twin(function: Any, arguments: int, arrays: dict[int, Array]) -> Any:
     twin = FunctionType(code, namespace, plain.__name__, plain.__defaults__, cells or None)
     twin.__kwdefaults__, twin.__qualname__, twin.__module__ = plain.__kwdefaults__, plain.__qualname__, plain.__module__
     return twin
+
+
+@lru_cache(1000)
+def _names_read(code: CodeType) -> frozenset[str]:
+    """Return the globals and variables of closures that a function, or one inside it, reads, but no attributes."""
+    own = (one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_DEREF"))
+    return _names_read_inside(code).union(own)
+
+
+def _names_read_inside(code: CodeType) -> frozenset[str]:
+    """Return those that functions inside it read."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return frozenset[str]().union(*map(_names_read, inner))
 
 
 def _check_array(function: FunctionType, name: str, array: Array) -> None:

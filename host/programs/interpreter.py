@@ -31,11 +31,22 @@ class UserFunction:
         Returns the user's id of a vertex.
     number : int
         That of an aggregator.
+    copies_arrays : bool
+        As in :func:`interpreted_function`.
     """
 
-    def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any], number: int = 0) -> None:
+    def __init__(
+        self,
+        role: str,
+        function: Any,
+        fields: Fields,
+        id_of: Callable[[int], Any],
+        number: int = 0,
+        *,
+        copies_arrays: bool = False,
+    ) -> None:
         self.role, self._stage = role, stage_of(role, number)
-        self._function = interpreted_function(function)
+        self._function = interpreted_function(function, copies_arrays=copies_arrays)
         self._fields, self._id_of = fields, id_of
 
     def __call__(self, vertex: int, superstep: int, *arguments: Any) -> Any:

@@ -146,8 +146,9 @@ def user_functions(program: InterpretedProgram, id_of: Callable[[int], Any]) -> 
     for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
         roles[f"aggregator {name!r}"] = declared.aggregators[name].function, _one(dtype)
         roles[f"combine of aggregator {name!r}"] = fold, _one(dtype)
+    has_master = declared.master is not None
     return {
-        role: UserFunction(role, function, fields, id_of, numbers.get(role, 0))
+        role: UserFunction(role, function, fields, id_of, numbers.get(role, 0), copies_arrays=has_master)
         for role, (function, fields) in roles.items()
         if function is not None
     }

@@ -1,11 +1,16 @@
-"""Arithmetic of compiled code in the interpreter, where Python's differs: of captured float32 scalars, and ``~``."""
+"""Arithmetic of compiled code in the interpreter, where Python's and NumPy's differ.
+
+Captured scalars and elements of arrays that are bools or float32, ``~`` of bools, shifts, and powers of integers.
+"""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import dis
 import linecache
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -77,34 +82,137 @@ for _name in _UNARY:
     setattr(Float32, _name, _unchanged(_name))
 
 
-def inverting_bools(code: CodeType) -> CodeType:
-    """Return code in which ``~`` is ``not`` for bools, as in compiled code; Python gives -1 or -2, which are true.
+class Elements(np.ndarray[Any, Any]):
+    """A view of an array of bools or float32, whose elements compute as in compiled code.
 
-    It is the code itself if it has no ``~``, or if its source is not known.
+    Examples
+    --------
+    >>> flags = np.array([True, True])
+    >>> flags[0] + flags[1], compiled_value(flags)[0] + compiled_value(flags)[1]
+    (np.True_, 2)
     """
-    if not _inverts(code):
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return an element, or a view."""
+        return compiled_value(super().__getitem__(index))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the elements, or views."""
+        return (self[k] for k in range(len(self)))
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Return the result of a function of NumPy, such as ``np.sum``."""
+        plain = np.asarray(array)
+        return compiled_value(plain[()]) if return_scalar else plain
+
+
+def compiled_value(value: Any) -> Any:
+    """Return a value of NumPy as one that computes as in compiled code; anything else as it is."""
+    if type(value) is np.float32:
+        return Float32(value)
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if type(value) in (np.ndarray, np.memmap) and value.ndim > 0 and value.dtype in (np.bool_, np.float32):
+        return value.view(Elements)
+    return value
+
+
+def _inverted(number: Any) -> Any:
+    """Return ``~number``; of a bool, Python gives -1 or -2, which are true."""
+    return not number if number is True or number is False else ~number
+
+
+def _left_shifted(number: Any, count: Any) -> Any:
+    """Return ``number << count``."""
+    return _shifted(number, count, operator.lshift)
+
+
+def _right_shifted(number: Any, count: Any) -> Any:
+    """Return ``number >> count``."""
+    return _shifted(number, count, operator.rshift)
+
+
+def _shifted(number: Any, count: Any, shift: Callable[[Any, Any], Any]) -> Any:
+    """Shift in 64 bits; NumPy does in those of the dtypes."""
+    if isinstance(count, (int, np.integer)) and not 0 <= count < 64:
+        raise OverflowError(f"a shift by {count}, but compiled code shifts by 0 to 63")
+    if not isinstance(number, np.integer) and not isinstance(count, np.integer):
+        return shift(number, count)
+    kind = _wide_type(number)
+    return _result(shift(kind(number), kind(count)), number)
+
+
+def _power(number: Any, exponent: Any) -> Any:
+    """Return ``number**exponent``, of integers of NumPy in 64 bits."""
+    if not isinstance(number, (int, np.integer)) or not isinstance(exponent, (int, np.integer)):
+        return number**exponent
+    if exponent < 0:
+        raise OverflowError(f"an integer to the power {exponent}, which is 0 in compiled code: convert it by float")
+    if not isinstance(number, np.integer) and not isinstance(exponent, np.integer):
+        return number**exponent
+    limits = np.iinfo(_wide_type(number, exponent))
+    if exponent < 64 or abs(int(number)) < 2:
+        exact = int(number) ** int(exponent)
+        if limits.min <= exact <= limits.max:
+            return _result(exact, number)
+    raise OverflowError(f"{number}**{exponent} exceeds 64 bits")
+
+
+def _wide_type(*numbers: Any) -> Any:
+    """Return the type of the result of an operation of integers in compiled code."""
+    return np.uint64 if all(isinstance(one, np.unsignedinteger) for one in numbers) else np.int64
+
+
+def _result(integer: Any, number: Any) -> Any:
+    """Return an integer as one of Python, unless it is to wrap around."""
+    return np.uint64(integer) if isinstance(number, np.uint64) else int(integer)
+
+
+_HELPERS: dict[type, Callable[..., Any]] = {
+    ast.Invert: _inverted,
+    ast.LShift: _left_shifted,
+    ast.RShift: _right_shifted,
+    ast.Pow: _power,
+}
+HELPERS = {f"_gpu_pregel{function.__name__}": function for function in _HELPERS.values()}
+"""What code of :func:`compiled_operators` calls, by the names of the globals."""
+
+
+def compiled_operators(code: CodeType) -> CodeType:
+    """Return code in which ``~``, ``<<``, ``>>`` and ``**`` are calls of functions that compute as compiled code.
+
+    It is the code itself if it has no such operator, or if its source is not known.
+    """
+    if not _has_operators(code):
         return code
-    return _inverting(code, code.co_filename)
+    file = code.co_filename
+    twins = _twins(file, "".join(linecache.getlines(file)), code.co_flags & __future__.annotations.compiler_flag)
+    return twins.get(code, code)
 
 
 @lru_cache(1000)
-def _inverts(code: CodeType) -> bool:
-    """Whether a function, or one inside it, has a ``~``."""
-    return any(one.opname == "UNARY_INVERT" for each in _nested(code) for one in dis.get_instructions(each))
+def _has_operators(code: CodeType) -> bool:
+    """Whether a function, or one inside it, has an operator that becomes a call."""
+    return any(
+        one.opname == "UNARY_INVERT" or (one.opname == "BINARY_OP" and one.argrepr.rstrip("=") in ("<<", ">>", "**"))
+        for each in _nested(code)
+        for one in dis.get_instructions(each)
+    )
 
 
-@lru_cache(1000)
-def _inverting(code: CodeType, file: str) -> CodeType:
-    """Return the code that inverts bools; code of two files may be equal, so that the file is part of the key."""
-    text = "".join(linecache.getlines(file))
+@lru_cache(16)
+def _twins(file: str, text: str, flags: int) -> dict[CodeType, CodeType]:
+    """Return the code of each function of a file, with that which calls functions instead of operators.
+
+    ``flags`` are those of features that the file need not import itself, as in notebooks.
+    """
     try:
         tree = ast.parse(text)
-        before = compile(text, file, "exec", dont_inherit=True)
-        after = compile(ast.fix_missing_locations(_Inversions().visit(tree)), file, "exec", dont_inherit=True)
+        before = compile(text, file, "exec", flags, dont_inherit=True)
+        after = compile(ast.fix_missing_locations(_Calls().visit(tree)), file, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
-        return code
-    pairs = zip(_nested(before), _nested(after), strict=True)
-    return next((new for old, new in pairs if old == code and old.co_freevars == new.co_freevars), code)
+        return {}
+    return dict(zip(_nested(before), _nested(after), strict=True))
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -115,29 +223,33 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
             yield from _nested(constant)
 
 
-class _Inversions(ast.NodeTransformer):
-    """Replaces ``~x`` by ``(not y) if (y := x) is True or y is False else ~y``."""
+_NAMED = (ast.Name, ast.Attribute, ast.Call)
+"""Nodes of which expressions that are not constant have at least one."""
 
-    def __init__(self) -> None:
-        self._count = 0
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+class _Calls(ast.NodeTransformer):
+    """Replaces operators by calls; those of constants, which Python computes when it compiles, remain."""
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
-        if not isinstance(node.op, ast.Invert) or isinstance(node.operand, ast.Constant):
-            return node  # Python computes ~True when it compiles
-        self._count += 1
-        name = f"_inverted_{self._count}"
+        return self._call(node, node.op, node.operand)
 
-        def read() -> ast.Name:
-            return ast.Name(name, ast.Load())
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        return self._call(node, node.op, node.left, node.right)
 
-        stored = ast.NamedExpr(ast.Name(name, ast.Store()), node.operand)
-        is_bool = ast.BoolOp(
-            ast.Or(),
-            [
-                ast.Compare(stored, [ast.Is()], [ast.Constant(True)]),
-                ast.Compare(read(), [ast.Is()], [ast.Constant(False)]),
-            ],
-        )
-        chosen = ast.IfExp(is_bool, ast.UnaryOp(ast.Not(), read()), ast.UnaryOp(ast.Invert(), read()))
-        return ast.copy_location(chosen, node)
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        if type(node.op) not in _HELPERS or not isinstance(node.target, ast.Name):
+            return node
+        value = self._call(node, node.op, ast.copy_location(ast.Name(node.target.id, ast.Load()), node), node.value)
+        return ast.copy_location(ast.Assign([node.target], value), node)
+
+    @staticmethod
+    def _call(node: Any, sign: ast.AST, *operands: ast.expr) -> Any:
+        if type(sign) not in _HELPERS or not any(
+            isinstance(one, _NAMED) for each in operands for one in ast.walk(each)
+        ):
+            return node
+        name = ast.Name(f"_gpu_pregel{_HELPERS[type(sign)].__name__}", ast.Load())
+        return ast.copy_location(ast.Call(name, [*operands], []), node)

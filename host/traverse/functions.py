@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType
+from collections.abc import Callable, Iterator, Mapping
+from types import CellType, CodeType, FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentTypeError
-from gpu_pregel.host.traverse.compiled_arithmetic import Float32, inverting_bools
+from gpu_pregel.errors import ArgumentTypeError, CompileError
+from gpu_pregel.host.traverse.compiled_arithmetic import HELPERS, compiled_operators, compiled_value
 from gpu_pregel.kernels.library.fingerprint import all_names, is_of_library
 from gpu_pregel.kernels.traverse.fields import Jit
 
@@ -23,16 +23,19 @@ def device_function(function: Any, jit: Jit) -> Any:
     return _Copies(jit).copy(getattr(function, "py_func", function))
 
 
-def interpreted_function(function: Any) -> Any:
+def interpreted_function(function: Any, *, copies_arrays: bool = False) -> Any:
     """Return a function for the interpreter that computes as compiled code does, where Python's arithmetic differs.
 
-    It is ``function`` itself, or a copy like that of :func:`device_function` if one of the functions inverts a bool by
-    ``~`` or has captured a float32.
+    With ``copies_arrays``, it reads captured arrays as they are now, whatever is written to them later.
+
+    It is ``function`` itself, or a copy like that of :func:`device_function` if one of the functions has an operator or
+    has captured a value that :mod:`~gpu_pregel.host.traverse.compiled_arithmetic` replaces.
     """
     plain = getattr(function, "py_func", function)
-    if not isinstance(plain, FunctionType) or not any(map(_differs, _reachable(plain))):
+    value = _copied_value if copies_arrays else compiled_value
+    if not isinstance(plain, FunctionType) or not any(_differs(one, value) for one in _reachable(plain)):
         return plain
-    return _Copies(lambda twin: twin, inverting_bools, _as_compiled).copy(plain)
+    return _Copies(lambda twin: twin, compiled_operators, value, HELPERS).copy(plain)
 
 
 def is_recursive(function: Any) -> bool:
@@ -46,15 +49,18 @@ def is_recursive(function: Any) -> bool:
     )
 
 
-def _as_compiled(value: Any) -> Any:
-    return Float32(value) if type(value) is np.float32 else value
+def _copied_value(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    return compiled_value(value)
 
 
-def _differs(function: FunctionType) -> bool:
+def _differs(function: FunctionType, replaced: Callable[[Any], Any]) -> bool:
     """Whether a function computes otherwise than compiled code."""
-    if any(type(value) is np.float32 for value in captured_values(function)):
+    if any(replaced(value) is not value for value in captured_values(function)):
         return True
-    return inverting_bools(function.__code__) is not function.__code__
+    return compiled_operators(function.__code__) is not function.__code__
 
 
 def captured_values(function: FunctionType) -> Iterator[Any]:
@@ -66,6 +72,17 @@ def captured_values(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # not yet assigned
             continue
+
+
+def check_cells(function: FunctionType) -> None:
+    """Raise ``CompileError`` if a variable of a closure of a function, or of one that it uses, has no value yet."""
+    for one in _reachable(function):
+        for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=True):
+            try:
+                _ = cell.cell_contents
+            except ValueError:
+                place = f"{one.__code__.co_filename}, line {one.__code__.co_firstlineno}"
+                raise CompileError(f"the variable {name!r} of {one.__name__} ({place}) has no value yet") from None
 
 
 def _reachable(function: FunctionType) -> Iterator[FunctionType]:
@@ -129,6 +146,8 @@ class _Copies:
         Returns the code of a copy.
     value : callable
         Returns what a copy captures instead of a value that is no function.
+    helpers : dict
+        Globals of the copies beside those of the functions.
     """
 
     def __init__(
@@ -136,8 +155,9 @@ class _Copies:
         finish: Callable[[Any], Any],
         code: Callable[[CodeType], CodeType] = lambda code: code,
         value: Callable[[Any], Any] = lambda value: value,
+        helpers: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        self._finish, self._code, self._value = finish, code, value
+        self._finish, self._code, self._value, self._helpers = finish, code, value, helpers
         self._known: dict[int, Any] = {}
 
     def copy(self, function: Any) -> Any:
@@ -156,6 +176,7 @@ class _Copies:
         finished = self._known[id(function)] = self._finish(twin)
         for name in names & namespace.keys():
             namespace[name] = self._copy_value(namespace[name])
+        namespace.update(self._helpers)
         for cell, original in zip(cells, function.__closure__ or (), strict=True):
             cell.cell_contents = self._copy_value(original.cell_contents)
         return finished

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.host.traverse.combiners import field_names
+from gpu_pregel.host.traverse.compiled_arithmetic import Elements
 from gpu_pregel.host.traverse.unsigned import on_overflow
 from gpu_pregel.kernels.traverse.fields import Fields
 
@@ -28,7 +29,8 @@ Unsigned integers wrap around, as in compiled code.
 
 def indexed_expression(trace: TracebackType | None) -> str:
     """Return the expression with an index at which a traceback ends, as in ``table[ctx.vertex]: ``, or nothing."""
-    while trace is not None and trace.tb_next is not None:
+    elements = Elements.__getitem__.__code__
+    while trace is not None and trace.tb_next is not None and trace.tb_next.tb_frame.f_code is not elements:
         trace = trace.tb_next
     if trace is None:
         return ""

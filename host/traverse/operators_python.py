@@ -12,6 +12,7 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.bodies import EXPECTED, Bodies, Function, kernel_of, read_only_error
 from gpu_pregel.host.traverse.combiners import absorbing, resolve_combiner
+from gpu_pregel.host.traverse.compiled_arithmetic import compiled_value
 from gpu_pregel.host.traverse.functions import interpreted_function
 from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit, line_of
 from gpu_pregel.host.traverse.labels import LabelBodies
@@ -183,7 +184,7 @@ class PythonOperators:
 
         def call(*arguments: Any) -> Any:
             try:
-                result = plain(*arguments)
+                result = plain(*map(compiled_value, arguments))
             except Exception as error:
                 if isinstance(error, ValueError) and "destination is read-only" in str(error):
                     raise read_only_error(role, bodies.kinds, place) from error

@@ -66,6 +66,26 @@ def test_an_array_is_read_when_a_run_begins(device: str) -> None:
     assert gp.run(PATH, program, device=device).to_numpy()[1] == 21.0
 
 
+@pytest.mark.parametrize("name", ["cpu", "python", "emulated"])
+def test_what_a_master_writes_to_an_array_is_not_read(name: Any) -> None:
+    tolls = np.ones(5)
+
+    def master(step: Any) -> None:
+        tolls[:] = 100.0
+
+    program = gp.VertexProgram(
+        value=np.float64,
+        init=lambda ctx: 0.0,
+        message=lambda value, ctx: value,
+        combine="sum",
+        apply=lambda value, incoming, ctx: value + tolls[ctx.vertex],
+        active="always",
+        master=master,
+    )
+    result = gp.run(PATH, program, device=name, max_supersteps=4, on_limit="return")
+    assert result.to_numpy().tolist() == [3.0] * 5
+
+
 @PROGRAM_DEVICES
 def test_numbers_keep_their_dtype(device: str) -> None:
     small, wide = np.array([0, 1, 100, 2, 3], np.int8), np.array([1, 2, 3, 2**63, 2**64 - 1], np.uint64)
@@ -97,6 +117,27 @@ def plain(**changes: Any) -> dict[str, Any]:
         "apply": lambda value, incoming, ctx: min(value, incoming),
     }
     return {**parts, **changes}
+
+
+vertex, __dates = np.ma.array([1.0, 2.0], mask=[True, False]), np.zeros(3, "M8[s]")
+
+
+def test_arrays_that_are_not_read_are_not_passed() -> None:
+    """Those with the names of attributes, or of which a module has others."""
+    assert vertex.size < __dates.size
+    program = gp.VertexProgram(**plain(init=lambda ctx: START[ctx.vertex]))
+    assert [array.tolist() for array in pass_arrays(program)[1]] == [START.tolist()]
+
+
+def test_a_variable_without_a_value_is_named() -> None:
+    def helper(v: int) -> Any:
+        return later[v]
+
+    program = gp.VertexProgram(**plain(init=lambda ctx: helper(ctx.vertex)))
+    with pytest.raises(CompileError, match=r"'later' of helper \(.*arrays.py, line \d+\) has no value yet"):
+        gp.run(PATH, program, device="cpu")
+    later = START
+    assert gp.run(PATH, program, device="cpu").to_numpy()[0] == 1.0
 
 
 MATRIX = np.arange(10.0).reshape(5, 2)

@@ -159,8 +159,18 @@ OVERFLOWS: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("role", "vertex", "changes", "problem"), OVERFLOWS)
-@WAYS
+# Functions and dtypes of which others are compiled.
+_INTERPRETED = [OVERFLOWS[number] for number in (1, 2, 7)]
+
+
+@pytest.mark.parametrize(
+    ("way", "role", "vertex", "changes", "problem"),
+    [
+        pytest.param(way, *case, id=f"{way['device']}-{number}-{case[0]}", marks=LONG if slow else ())
+        for number, case in enumerate(OVERFLOWS)
+        for way, slow in zip(CHECKED, (False, case in _INTERPRETED), strict=True)
+    ],
+)
 def test_a_result_that_does_not_fit_is_an_error(
     way: dict[str, Any], role: str, vertex: str, changes: dict[str, Any], problem: str
 ) -> None:
@@ -171,18 +181,19 @@ def test_a_result_that_does_not_fit_is_an_error(
     assert (caught.value.role, caught.value.vertex) == (role, vertex)
 
 
-def test_the_largest_and_smallest_results_fit() -> None:
-    for dtype in (np.int8, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
-        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        bounds = np.array([low, high, 0, 1], dtype)
-        extreme = program(value=dtype, init=_picker(bounds), active=lambda old, new, ctx: False)
-        for way in CHECKED:
-            found = gp.run(path(), extreme, **way, max_supersteps=1, on_limit="return").to_numpy()
-            assert found.tolist() == [low, high, 0, 1, low]
+@WAYS
+def test_the_largest_and_smallest_results_fit(way: dict[str, Any]) -> None:
+    dtypes = (np.int8, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
+    a, b, c, d, e, f = (np.array([np.iinfo(t).min, np.iinfo(t).max, 0, 1], t) for t in dtypes)
 
+    def init(ctx: Any) -> Any:
+        k = ctx.vertex % 4
+        return a[k], b[k], c[k], d[k], e[k], f[k]
 
-def _picker(bounds: Any) -> Callable[[Any], Any]:
-    return lambda ctx: bounds[ctx.vertex % 4]
+    extreme = program(value=dtypes, init=init, active=lambda old, new, ctx: False)
+    found = gp.run(path(), extreme, **way, max_supersteps=1, on_limit="return").to_numpy()
+    for number, bounds in enumerate((a, b, c, d, e, f)):
+        assert found[f"value{number}"].tolist() == [*bounds.tolist(), bounds[0]]
 
 
 @pytest.mark.parametrize("way", [*CHECKED, {"device": "cpu"}], ids=["python", "cpu", "unchecked"])
@@ -235,7 +246,7 @@ def test_numpy_scalars_overflow_in_python_too() -> None:
     "tried",
     [
         pytest.param(DISTANCES, id="distances", marks=LONG),
-        pytest.param(RANKS, id="ranks"),
+        pytest.param(RANKS, id="ranks", marks=LONG),
         pytest.param(PAIRS, id="pairs"),
         pytest.param(CONTEXTS, id="contexts", marks=LONG),
         pytest.param(CONTEXTS_PER_EDGE, id="contexts per edge"),
@@ -254,7 +265,7 @@ def test_programs_without_faults_give_the_same_result_with_checks(tried: gp.Vert
     ("message_type", "message", "combine"),
     [
         ({"id": np.int64, "half": np.float32}, lambda value, ctx: (value, 0.5), "max"),
-        ((np.uint64, np.float32), lambda value, ctx: (value, 0.5), "max"),
+        pytest.param((np.uint64, np.float32), lambda value, ctx: (value, 0.5), "max", marks=LONG),
         # The identity is a uint64, the result an int64, and both fit float64 only with rounding.
         (np.uint64, lambda value, ctx: value, "min"),
     ],
@@ -300,20 +311,32 @@ def test_threads_that_fail_end_the_run_with_the_first_vertex(mode: Any) -> None:
     assert error.vertex == reached[(reached + 1) % 1_000 == 0][0]
 
 
+ADDED = gp.Combiner(lambda a, b: a + b, 0)
+
+
 @pytest.mark.parametrize("options", [{}, {"check": True}, {"device": "python"}, {"device": "agents"}], ids=str)
-@pytest.mark.parametrize("dtype", [np.uint8, pytest.param(np.uint32, marks=LONG), np.uint64])
-def test_combined_unsigned_messages_wrap_but_results_must_fit(dtype: Any, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "combine"),
+    [
+        (np.uint8, "sum"),
+        (np.uint64, ADDED),
+        *(pytest.param(*pair, marks=LONG) for pair in [(np.uint8, ADDED), (np.uint64, "sum")]),
+        *(pytest.param(np.uint32, combine, marks=LONG) for combine in ("sum", ADDED)),
+    ],
+)
+def test_combined_unsigned_messages_wrap_but_results_must_fit(
+    dtype: Any, combine: Any, options: dict[str, Any]
+) -> None:
     way = {"device": "cpu", "max_supersteps": 2, "on_limit": "return", **options}
     most, wide = int(np.iinfo(dtype).max), np.uint64(np.iinfo(dtype).max)
-    for combine in ("sum", gp.Combiner(lambda a, b: a + b, 0)):
-        adding = gp.VertexProgram(
-            value=dtype,
-            init=lambda ctx: wide - np.uint64(ctx.vertex),
-            message=lambda value, ctx: value,
-            combine=combine,
-            apply=lambda value, incoming, ctx: incoming,
-        )
-        assert gp.run(path(), adding, **way).to_numpy().tolist() == [most - less for less in (1, 3, 5, 7, 3)]
+    adding = gp.VertexProgram(
+        value=dtype,
+        init=lambda ctx: wide - np.uint64(ctx.vertex),
+        message=lambda value, ctx: value,
+        combine=combine,
+        apply=lambda value, incoming, ctx: incoming,
+    )
+    assert gp.run(path(), adding, **way).to_numpy().tolist() == [most - less for less in (1, 3, 5, 7, 3)]
     if options and dtype is not np.uint64:
         problem = rf"init .*vertex 'b' .*does not fit {np.dtype(dtype)}"
         with pytest.raises((VertexError, AgentsFailedError), match=problem):

@@ -163,7 +163,7 @@ def test_named_fields_equal_those_without_names(graph: gp.Graph, device: str, wa
 NAMED_COMBINERS: list[Any] = [
     ("min", (1, 5.0), (1, 2.5), (1, 2.5)),
     pytest.param("max", (1, 5.0), (2, 2.5), (2, 2.5), marks=LONG),
-    ("sum", (1, 5.0), (2, 2.5), (3, 7.5)),
+    pytest.param("sum", (1, 5.0), (2, 2.5), (3, 7.5), marks=LONG),
     (gp.Combiner(lambda a, b: (a.k + b.k, max(a.x, b.x)), (0, -np.inf)), (1, 5.0), (2, 2.5), (3, 5.0)),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -66,12 +66,19 @@ UNIFYING: dict[str, Callable[..., Any]] = {
 }
 
 
+_COMPILED = {"cpu": "returned", "check": "fields of the result", "emulated": "assigned"}
+"""What is compiled by default: results, expressions and variables of both types."""
+
+
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        pytest.param(name, *way.values, id=f"{name}-{way.id}", marks=[*way.marks, *([LONG] if number % 3 != k else [])])
-        for number, name in enumerate(UNIFYING)
-        for k, way in enumerate(way for way in WAYS if way.id not in ("python", "agents"))
+        pytest.param(
+            *(name, *way.values), id=f"{name}-{way.id}", marks=[*way.marks, *([] if chosen == name else [LONG])]
+        )
+        for name in UNIFYING
+        for way in WAYS
+        if (chosen := _COMPILED.get(str(way.id)))
     ],
 )
 def test_a_value_and_a_tuple_of_its_fields_are_of_one_type(name: str, way: dict[str, Any]) -> None:
@@ -153,14 +160,25 @@ def test_an_index_beyond_a_captured_array_names_array_index_vertex_and_line(way:
     assert re.search(r"test_program_mistakes\.py, line \d+", text)
 
 
+def in_turns(roles: Iterable[str]) -> pytest.MarkDecorator:
+    """Run a test of two roles checked and on the emulated device; by default, one of them each."""
+    return pytest.mark.parametrize(
+        ("role", "way"),
+        [
+            pytest.param(role, *way.values, id=f"{role}-{way.id}", marks=[*way.marks, *([LONG] if number == k else [])])
+            for number, role in enumerate(roles)
+            for k, way in enumerate(way for way in WAYS if way.id in ("check", "emulated"))
+        ],
+    )
+
+
 COMPARING: dict[str, Callable[..., Any]] = {
     "initially_active": lambda ctx: TABLE[ctx.vertex] != 1,
     "active": lambda old, new, ctx: TABLE[ctx.vertex] > 0,
 }
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "emulated")])
-@pytest.mark.parametrize("role", COMPARING)
+@in_turns(COMPARING)
 def test_an_index_beyond_a_short_array_whose_element_is_only_compared(role: str, way: dict[str, Any]) -> None:
     text = text_of(lambda: run(program(**{role: COMPARING[role]}), way))
     assert f"{role} fails for vertex 'd' in superstep" in text
@@ -194,8 +212,7 @@ CONSTANT: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way.id in ("check", "emulated")])
-@pytest.mark.parametrize("role", CONSTANT)
+@in_turns(CONSTANT)
 def test_a_constant_index_beyond_an_array(role: str, way: dict[str, Any]) -> None:
     function, problem = CONSTANT[role]
     text = text_of(lambda: run(program(**{role: function}), way))

@@ -51,7 +51,7 @@ PAIRS = gp.VertexProgram(
     value={"random": np.float64, "other": np.float64},
     parameters={"scale": 2.0, "shift": 1},
     init=lambda ctx: (ctx.random(0), ctx.random(1)),
-    message=lambda value, weight, ctx: (ctx.random(0) * ctx.parameters.scale, value.random),
+    message=lambda value, ctx: (ctx.random(0) * ctx.parameters.scale, value.random),
     combine="max",
     apply=lambda value, incoming, ctx: (incoming.random, ctx.random(ctx.parameters.shift)),
 )
@@ -87,7 +87,12 @@ def expected(graph: gp.Graph) -> tuple[list[float], list[tuple[float, ...]]]:
     return found, totals
 
 
-@pytest.mark.parametrize("name", ["per edge", pytest.param("to all", marks=LONG), "per source", "pairs"])
+NAMES = pytest.mark.parametrize(
+    "name", ["per edge", *(pytest.param(name, marks=LONG) for name in ("to all", "per source")), "pairs"]
+)
+
+
+@NAMES
 @ways(mode=["push", "pull"], partitions=[1, 3], threads=[1, 2])
 def test_numbers_depend_on_neither_device_nor_direction_nor_partition(
     graph: gp.Graph, name: str, device: str, way: dict[str, Any]
@@ -101,7 +106,7 @@ def test_numbers_depend_on_neither_device_nor_direction_nor_partition(
 
 
 @pytest.mark.parametrize("options", [{"device": "python"}, {"device": "cpu", "check": True}, {"device": "agents"}])
-@pytest.mark.parametrize("name", PROGRAMS)
+@NAMES
 def test_numbers_are_those_of_the_debugging_modes_and_of_agents(
     graph: gp.Graph, name: str, options: dict[str, Any]
 ) -> None:
@@ -148,7 +153,7 @@ def test_numbers_are_uniform_and_independent_of_those_of_neighbours() -> None:
 
 def test_another_seed_draws_other_numbers(graph: gp.Graph) -> None:
     options: dict[str, Any] = {"device": "cpu", "max_supersteps": 2, "on_limit": "return"}
-    runs = [gp.run(graph, TO_ALL, **options), *(gp.run(graph, TO_ALL, seed=seed, **options) for seed in (0, 1))]
+    runs = [gp.run(graph, PER_EDGE, **options), *(gp.run(graph, PER_EDGE, seed=seed, **options) for seed in (0, 1))]
     first, same, other = (run.to_numpy() for run in runs)
     assert first.tobytes() == same.tobytes()
     assert not np.any(first == other)
@@ -158,11 +163,11 @@ def test_another_seed_draws_other_numbers(graph: gp.Graph) -> None:
 def test_a_resumed_run_continues_with_the_same_numbers(graph: gp.Graph, tmp_path: Path, device: str) -> None:
     options: dict[str, Any] = {"device": device, "seed": 3, "on_limit": "return"}
     saved = {**options, "checkpoint": tmp_path / "runs.db"}
-    gp.run(graph, TO_ALL, max_supersteps=2, **saved)
+    gp.run(graph, PER_EDGE, max_supersteps=2, **saved)
     with pytest.raises(CheckpointError, match=r"seed=3, not 4: pass the seed that it was started with"):
-        gp.run(graph, TO_ALL, max_supersteps=STEPS, resume=True, **{**saved, "seed": 4})
-    resumed = gp.run(graph, TO_ALL, max_supersteps=STEPS, resume=True, **saved)
-    straight = gp.run(graph, TO_ALL, max_supersteps=STEPS, **options)
+        gp.run(graph, PER_EDGE, max_supersteps=STEPS, resume=True, **{**saved, "seed": 4})
+    resumed = gp.run(graph, PER_EDGE, max_supersteps=STEPS, resume=True, **saved)
+    straight = gp.run(graph, PER_EDGE, max_supersteps=STEPS, **options)
     assert resumed.to_numpy().tobytes() == straight.to_numpy().tobytes()
 
 

@@ -146,11 +146,11 @@ def test_receivers_of_hubs_are_chosen(device: str) -> None:
 
 @pytest.mark.parametrize(
     ("device", "dtype"),
-    spread([(np.bool_,), (np.uint64,)], lambda dtype: dtype.__name__)
+    spread([(np.bool_,)], lambda dtype: dtype.__name__)
     + [
         on(device, dtype, name=dtype.__name__, marks=[LONG])
         for device in PROGRAM_NAMES
-        for dtype in (np.int8, np.uint16, np.float32)
+        for dtype in (np.int8, np.uint16, np.uint64, np.float32)
     ],
 )
 def test_any_takes_messages_of_every_type(device: str, dtype: Any) -> None:
@@ -251,10 +251,10 @@ def fails_at_64(**changes: Any) -> gp.VertexProgram:
     return replace(program, **changes)
 
 
-def last_value(program: gp.VertexProgram, device: str, mode: Mode) -> int:
+def last_value(program: gp.VertexProgram, device: str, mode: Mode, **options: Any) -> int:
     """Run a program on a graph in which vertex 100 has an edge from each of the vertices 0 to 99; return its value."""
     graph = gp.Graph.from_edgelist(range(100), [100] * 100, directed=True)
-    result = gp.run(graph, program, device=device, mode=mode, check=device == "cpu")
+    result = gp.run(graph, program, device=device, mode=mode, check=device == "cpu", **options)
     return int(result.to_numpy()[100])
 
 
@@ -271,14 +271,13 @@ def test_a_pull_stops_at_the_first_message(device: str) -> None:
 
 @CHECKING
 def test_rows_of_other_vertices_are_not_read(device: str) -> None:
-    others = fails_at_64(receives=lambda value, ctx: ctx.vertex != 100)
-    assert last_value(others, device, "pull") == -1
+    program = fails_at_64(receives=lambda value, ctx: ctx.vertex != ctx.parameters.closed, parameters={"closed": 100})
+    assert last_value(program, device, "pull") == -1
     if device == "cpu":  # On CUDA, a push computes the messages before it finds out which are taken.
-        assert last_value(others, device, "push") == -1
-    everybody = fails_at_64(receives=lambda value, ctx: True)
+        assert last_value(program, device, "push") == -1
     for mode in ("pull", "push"):
         with pytest.raises(GpuPregelError, match="line"):
-            last_value(everybody, device, mode)
+            last_value(program, device, mode, parameters={"closed": -1})
 
 
 def _never(value: Any) -> Any:

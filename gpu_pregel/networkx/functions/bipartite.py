@@ -171,6 +171,8 @@ def robins_alexander_clustering(G: BackendGraph) -> float:
 def hopcroft_karp_matching(G: BackendGraph, top_nodes: Iterable[Any] | None = None) -> dict[Any, Any]:
     """Return the mate of each node that a largest matching has."""
     left, right = sets(G, top_nodes)
+    if None in left:
+        raise NotImplementedError("None is no node, but stands in NetworkX's search for a node without a mate")
     n, (indptr, neighbors) = len(G), G.topology.distinct
     _check_sides(G, left, right)
     numbers, nodes = G.topology.numbers, G.topology.nodes

@@ -69,6 +69,25 @@ def test_a_node_as_two_objects_is_left_to_networkx() -> None:
         assert isinstance(found, NotImplementedError)
 
 
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [
+        ("node_boundary", [[1], 5]),
+        ("node_boundary", ({1: 2},)),
+        ("edge_boundary", [np.array([1]), 5]),
+        ("dfs_preorder_nodes", [1]),
+        ("dfs_labeled_edges", {1: 2}),
+        ("hopcroft_karp_matching", [1, None]),
+        ("clustering", [[1], 2]),
+    ],
+)
+def test_arguments_that_are_no_nodes_are_left_to_networkx(name: str, odd: Any) -> None:
+    """NetworkX ignores some that are not hashable, and raises errors for others before it yields an item."""
+    call: Arguments = ((nx.cycle_graph(6), odd), {})
+    found = outcome(FUNCTIONS[name].original(), call, "gpu_pregel")
+    assert isinstance(found, NotImplementedError)
+
+
 def test_equal_tuples_and_zeros_of_other_types_are_other_nodes() -> None:
     for node in ((False, "a"), (0, np.str_("a")), -0.0, 0, frozenset([2.0])):
         call: Arguments = ((nx.Graph([((0, "a"), 0.0), (0.0, frozenset([2]))]), node), {})

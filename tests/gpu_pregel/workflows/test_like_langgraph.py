@@ -287,3 +287,27 @@ def test_streams_tell_of_breakpoints() -> None:
     )
     for given in ({"log": ["in"]}, None):
         assert items(ours, given) == items(theirs, given)
+
+
+# Updates without a node.
+
+
+def two_nodes(graph: Any, library: Any) -> None:
+    graph.add_node("a", noted("a")).add_node("b", noted("b")).add_edge(START, "a").add_edge("a", "b")
+
+
+def test_updates_after_an_input_are_those_of_the_start() -> None:
+    """In the first call, in the second one, and twice, before any node has run."""
+    found = []
+    for app in compiled(two_nodes, interrupt_before=["a"]):
+        states = []
+        for _ in range(2):
+            app.invoke({"x": 1, "log": ["input"]}, CONFIG)
+            for x in (2, 3):
+                app.update_state(CONFIG, {"x": x})
+                states.append(app.get_state(CONFIG))
+            app.invoke(None, CONFIG)
+            states.append(app.get_state(CONFIG))
+        found.append([(state.values, state.next, state.metadata["source"], state.metadata["step"]) for state in states])
+    assert found[0][0][:2] == ({"x": 2, "log": ["input"]}, ("a",))
+    assert found[1] == found[2] == found[0]
