@@ -29,6 +29,7 @@ from benchmarks._tasks import TASKS
 from gpu_pregel.algorithms import _levels
 from gpu_pregel.algorithms._entry import Algorithm, Option
 from gpu_pregel.algorithms.registry import ALGORITHMS, algorithm
+from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.programs.direction_costs import SECTOR
 
 HELP = "launches, transfers and accesses of each algorithm, counted on the emulated device"
@@ -90,13 +91,13 @@ def count_algorithm(name: str) -> dict[str, dict[str, Any]]:
 def _count_on(entry: Algorithm, spec: str) -> dict[str, Any]:
     graph, function = make_graph(entry, spec), entry.load()
     arguments = make_arguments(entry, graph)
-    results: list[gp.Result] = []
+    results: list[Result] = []
     with patch.object(_levels, "SERIAL_EDGES", _SERIAL_EDGES):
         function(graph, device="emulated", **arguments)
         counts = count_run(lambda: results.append(function(graph, device="emulated", **arguments)))
     (result,) = results
     edges = [word for word, has in (("directed", graph.is_directed), ("weighted", graph.weights is not None)) if has]
-    where = {key: result.stats[key] for key in ("device", "on_cpu") if key in result.stats}
+    where: dict[str, Any] = {key: result.stats[key] for key in ("device", "on_cpu") if key in result.stats}
     sizes = {key: len(value) if isinstance(value, list) else value for key, value in arguments.items()}
     return {**_figures(counts, result), **where, "edges": edges, "arguments": sizes, "kernels": _kernels(counts)}
 
@@ -126,7 +127,7 @@ def make_arguments(entry: Algorithm, graph: gp.Graph) -> dict[str, Any]:
     return arguments | ({"sources": _SOURCES} if entry.is_per_source else {})
 
 
-def _figures(counts: KernelCounts, result: gp.Result) -> dict[str, Any]:
+def _figures(counts: KernelCounts, result: Result) -> dict[str, Any]:
     downloaded = sum(array.nbytes for array in counts.downloads) - own_bytes(counts.downloads, result)
     figures = {
         "launches": counts.launches,
@@ -144,7 +145,7 @@ def _figures(counts: KernelCounts, result: gp.Result) -> dict[str, Any]:
     return {**figures, **lanes, "sectors_over_floor": round(counts.bytes / asked, 3), "worst_kernel": worst["kernel"]}
 
 
-def own_bytes(downloads: Iterable[np.ndarray[Any, Any]], result: gp.Result) -> int:
+def own_bytes(downloads: Iterable[np.ndarray[Any, Any]], result: Result) -> int:
     """Return the bytes of downloads that are the result.
 
     For each array of the result in host memory that is the last download with the same number of elements, unless
