@@ -24,8 +24,8 @@ class KernelCounts:
         A row per name of a kernel. Polling at barriers of the grid is left out of its "bytes" (of sectors), its
         "asked" (bytes that threads accessed), and of the accesses of its lanes.
     launches, readbacks : int
-    uploaded : int
-        Bytes copied to the device.
+    uploaded, downloaded : int
+        Bytes copied to the device, and to the host.
     downloads : list of array
         What was copied to the host.
     """
@@ -34,6 +34,7 @@ class KernelCounts:
     launches: int = 0
     readbacks: int = 0
     uploaded: int = 0
+    downloaded: int = 0
     downloads: list[np.ndarray[Any, Any]] = field(default_factory=list)
 
     @property
@@ -46,7 +47,7 @@ def count_run(work: Callable[[], Any]) -> KernelCounts:
     """Call ``work``, which runs on the emulated device, and return the counts, which do not depend on earlier runs."""
     device: Any = get_device("emulated")
     memory, download, launches = device.memory, device.download, device.launches
-    readbacks, uploaded = memory.readbacks, memory.upload_bytes
+    before = memory.readbacks, memory.upload_bytes, memory.readback_bytes
     result = KernelCounts()
 
     def keep(array: Any) -> np.ndarray[Any, Any]:
@@ -63,7 +64,8 @@ def count_run(work: Callable[[], Any]) -> KernelCounts:
         result.launches = device.launches
     finally:
         device.counts, device.launches = None, launches + device.launches
-    result.readbacks, result.uploaded = memory.readbacks - readbacks, memory.upload_bytes - uploaded
+    result.readbacks, result.uploaded = memory.readbacks - before[0], memory.upload_bytes - before[1]
+    result.downloaded = memory.readback_bytes - before[2]
     rows: dict[str, dict[str, Any]] = {}
     for compiled, counts in found.items():
         added = _totals(compiled, counts)

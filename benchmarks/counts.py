@@ -128,7 +128,7 @@ def make_arguments(entry: Algorithm, graph: gp.Graph) -> dict[str, Any]:
 
 
 def _figures(counts: KernelCounts, result: Result) -> dict[str, Any]:
-    downloaded = sum(array.nbytes for array in counts.downloads) - own_bytes(counts.downloads, result)
+    downloaded = counts.downloaded - own_bytes(counts.downloads, result)
     figures = {
         "launches": counts.launches,
         "readbacks": counts.readbacks,
