@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, rows in zip(names, _count_all(names, min(arguments.threads, len(names))), strict=True):
         found[name] = rows
         progress(f"{name}: {', '.join(rows)}")
-    print(_format(found))
+    print(_format(found), *_on_cpu(found), sep="\n")
     report = {"benchmark": "counts", "machine": machine(), "commit": commit(), "algorithms": found}
     write_json(arguments.output, report)
     return 0 if before is None else int(_report_changes(before, found))
@@ -90,7 +90,8 @@ def count_algorithm(name: str) -> dict[str, dict[str, Any]]:
 
 def _count_on(entry: Algorithm, spec: str) -> dict[str, Any]:
     graph, function = make_graph(entry, spec), entry.load()
-    arguments = make_arguments(entry, graph)
+    spread = spread_vertices(graph)
+    arguments = make_arguments(entry, spread)
     results: list[Result] = []
     with patch.object(_levels, "SERIAL_EDGES", _SERIAL_EDGES):
         function(graph, device="emulated", **arguments)
@@ -98,8 +99,8 @@ def _count_on(entry: Algorithm, spec: str) -> dict[str, Any]:
     (result,) = results
     edges = [word for word, has in (("directed", graph.is_directed), ("weighted", graph.weights is not None)) if has]
     where: dict[str, Any] = {key: result.stats[key] for key in ("device", "on_cpu") if key in result.stats}
-    sizes = {key: len(value) if isinstance(value, list) else value for key, value in arguments.items()}
-    return {**_figures(counts, result), **where, "edges": edges, "arguments": sizes, "kernels": _kernels(counts)}
+    passed = {key: f"{len(value)} vertices" if value == spread else value for key, value in arguments.items()}
+    return {**_figures(counts, result), **where, "edges": edges, "arguments": passed, "kernels": _kernels(counts)}
 
 
 def make_graph(entry: Algorithm, spec: str) -> gp.Graph:
@@ -114,14 +115,19 @@ def make_graph(entry: Algorithm, spec: str) -> gp.Graph:
     return graph if task is None else transform(graph, orient=task.directed, weighted=task.weighted)
 
 
-def make_arguments(entry: Algorithm, graph: gp.Graph) -> dict[str, Any]:
-    """Return arguments whose vertices are in the largest component, and a small number of sources."""
+def spread_vertices(graph: gp.Graph) -> list[int]:
+    """Return vertices of the largest component, at equal distances in it."""
     labels = gp.connected_components(graph, device="cpu").to_numpy()
     largest = np.flatnonzero(labels == np.bincount(labels).argmax())
-    spread = largest[:: max(len(largest) // _VERTICES, 1)][:_VERTICES].tolist()
+    vertices: list[int] = largest[:: max(len(largest) // _VERTICES, 1)][:_VERTICES].tolist()
+    return vertices
+
+
+def make_arguments(entry: Algorithm, vertices: list[int]) -> dict[str, Any]:
+    """Return the required arguments, with one or all of some vertices, and a small number of sources."""
 
     def value(option: Option) -> Any:
-        return {"vertex": spread[0], "vertices": spread}.get(option.kind, option.sample)
+        return {"vertex": vertices[0], "vertices": vertices}.get(option.kind, option.sample)
 
     arguments = {option.argument: value(option) for option in entry.options if option.required}
     return arguments | ({"sources": _SOURCES} if entry.is_per_source else {})
@@ -217,6 +223,14 @@ def _report_changes(before: Report, after: Report) -> bool:
     for heading, lines in (("smaller", smaller), ("LARGER", larger)):
         print(f"\n{heading}: {len(lines)} figures", *lines, sep="\n  ")
     return bool(larger)
+
+
+def _on_cpu(found: Report) -> Iterator[str]:
+    """Yield a line for each row of which something ran on the CPU although the emulated device was passed."""
+    for name, rows in found.items():
+        for spec, row in rows.items():
+            if row["device"] != "emulated" or "on_cpu" in row:
+                yield f"{name} on {spec}: {row.get('on_cpu', 'everything')} on the CPU"
 
 
 def _format(found: Report) -> str:

@@ -62,7 +62,7 @@ def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     worst = row["kernels"][row["worst_kernel"]]
     assert (row["longest_lane"], row["mean_lane"]) == (worst["longest_lane"], worst["mean_lane"])
     assert worst["longest_lane"] > worst["mean_lane"] > 0
-    assert report["algorithms"]["k_hop"]["kron:7"]["arguments"]["sources"] > 1
+    assert report["algorithms"]["k_hop"]["kron:7"]["arguments"] == {"sources": "64 vertices", "k": 2}
     assert "triangle_count" in capsys.readouterr().out
 
 
@@ -89,6 +89,23 @@ def test_comparison_with_an_earlier_report(tmp_path: Path, capsys: pytest.Captur
     smaller, larger = text[text.index("smaller: 1 ") :].split("LARGER: 1 ")
     assert f"k_hop, kron:7: longest_lane {row['longest_lane']:,} before" in smaller
     assert f"k_hop, kron:7: launches {row['launches']:,} before, {row['launches'] + 1:,} after" in larger
+
+
+@pytest.mark.parametrize(
+    "where, line",
+    [
+        ({"device": "emulated"}, None),
+        ({"device": "cpu"}, "bfs on kron:10: everything on the CPU"),
+        ({"device": "emulated", "on_cpu": "small levels"}, "bfs on kron:10: small levels on the CPU"),
+    ],
+)
+def test_what_ran_on_the_cpu_is_told(
+    where: dict[str, str], line: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {**FIGURES, "mean_lane": 2.0, "sectors_over_floor": 1.0, **where}
+    monkeypatch.setattr(counts, "count_algorithm", lambda _: {"kron:10": row})
+    assert main(["counts", "--only", "bfs"]) == 0
+    assert [one for one in capsys.readouterr().out.splitlines() if "CPU" in one] == ([line] if line else [])
 
 
 @pytest.mark.parametrize(
@@ -140,13 +157,16 @@ def test_each_array_of_the_result_is_one_download() -> None:
 @pytest.mark.parametrize("entry", ALGORITHMS, ids=lambda entry: entry.name)
 def test_each_algorithm_gets_a_graph_and_arguments_that_it_accepts(entry: Any) -> None:
     graph = counts.make_graph(entry, "kron:7")
-    inspect.signature(entry.load()).bind(graph, **counts.make_arguments(entry, graph))
+    inspect.signature(entry.load()).bind(graph, **counts.make_arguments(entry, [0, 1]))
     assert graph.is_directed >= bool({"directed", "acyclic"} & set(entry.requires))
     assert graph.is_directed <= ("undirected" not in entry.requires)
 
 
 def test_vertices_are_in_the_largest_component() -> None:
     graph = gp.Graph.from_edgelist([1, 2, 3], [2, 3, 4], num_vertices=9)
-    assert counts.make_arguments(algorithm("bfs"), graph) == {"source": 1}
-    assert counts.make_arguments(algorithm("k_hop"), graph)["sources"] == [1, 2, 3, 4]
-    assert counts.make_arguments(algorithm("betweenness_centrality"), graph) == {"sources": 4}
+    vertices = counts.spread_vertices(graph)
+    assert vertices == [1, 2, 3, 4]
+    assert counts.make_arguments(algorithm("bfs"), vertices) == {"source": 1}
+    assert counts.make_arguments(algorithm("k_hop"), vertices)["sources"] == vertices
+    assert counts.make_arguments(algorithm("betweenness_centrality"), vertices) == {"sources": 4}
+    assert len(counts.spread_vertices(gp.grid(20, 20))) == 64
