@@ -13,7 +13,6 @@ import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
-from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -63,16 +62,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Count, print the table, write the report; return 1 if a figure is above that of an earlier report."""
-    before = None if arguments.compare is None else json.loads(arguments.compare.read_text())["algorithms"]
+    before = None if arguments.compare is None else _read(arguments.compare)
+    report: dict[str, Any] = {"benchmark": "counts", "machine": machine(), "commit": commit()}
     names = [name for name in _NAMES if name in arguments.only]
     found: Report = {}
     for name, rows in zip(names, _count_all(names, min(arguments.threads, len(names))), strict=True):
         found[name] = rows
         progress(f"{name}: {', '.join(rows)}")
     print(_format(found), *_on_cpu(found), sep="\n")
-    report = {"benchmark": "counts", "machine": machine(), "commit": commit(), "algorithms": found}
-    write_json(arguments.output, report)
+    write_json(arguments.output, report | {"algorithms": found})
     return 0 if before is None else int(_report_changes(before, found))
+
+
+def _read(path: Path) -> Report:
+    report = json.loads(path.read_text())
+    if report.get("benchmark") != "counts":
+        raise ValueError(f"{path} is not a report of python -m benchmarks counts")
+    rows: Report = report["algorithms"]
+    return rows
 
 
 def _count_all(names: list[str], processes: int) -> Iterator[dict[str, dict[str, Any]]]:
@@ -202,9 +209,8 @@ def compare(before: Report, after: Report) -> tuple[list[str], list[str]]:
     """Return lines that say which figures of ``after`` are larger than those of ``before``, and which are smaller."""
     larger: list[str] = []
     smaller: list[str] = []
-    for name, spec in product(after, GRAPHS):
-        if name not in before:
-            continue
+    common = [(name, spec) for name in after for spec in after[name] if spec in before.get(name, {})]
+    for name, spec in common:
         old, new = before[name][spec], after[name][spec]
         for figure in COMPARED:
             line = f"{name}, {spec}: {figure} {old[figure]:,} before, {new[figure]:,} after"
@@ -220,6 +226,8 @@ def compare(before: Report, after: Report) -> tuple[list[str], list[str]]:
 def _report_changes(before: Report, after: Report) -> bool:
     """Print what has changed; return whether a figure is larger."""
     larger, smaller = compare(before, after)
+    if new := [name for name in after if name not in before]:
+        print(f"\nnot in the earlier report: {', '.join(new)}")
     for heading, lines in (("smaller", smaller), ("LARGER", larger)):
         print(f"\n{heading}: {len(lines)} figures", *lines, sep="\n  ")
     return bool(larger)

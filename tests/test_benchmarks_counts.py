@@ -91,6 +91,20 @@ def test_comparison_with_an_earlier_report(tmp_path: Path, capsys: pytest.Captur
     assert f"k_hop, kron:7: launches {row['launches']:,} before, {row['launches'] + 1:,} after" in larger
 
 
+def test_what_an_earlier_report_lacks_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {**FIGURES, "mean_lane": 2.0, "sectors_over_floor": 1.0, "device": "emulated"}
+    monkeypatch.setattr(counts, "count_algorithm", lambda _: {"kron:10": row})
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(json.dumps({"benchmark": "counts", "algorithms": {"sssp": {}}}))
+    assert main(["counts", "--only", "bfs", "--compare", str(earlier)]) == 0
+    assert "not in the earlier report: bfs\n" in capsys.readouterr().out
+    earlier.write_text(json.dumps({"benchmark": "cc"}))
+    assert main(["counts", "--only", "bfs", "--compare", str(earlier)]) == 2
+    assert "is not a report of python -m benchmarks counts" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "where, line",
     [
