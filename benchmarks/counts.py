@@ -23,7 +23,7 @@ import numpy as np
 import gpu_pregel as gp
 from benchmarks._counts import KernelCounts, count_run
 from benchmarks._graphs import generate, transform
-from benchmarks._measure import commit, machine, progress, table, write_json
+from benchmarks._measure import commit, machine, progress, table, version_of, write_json
 from benchmarks._tasks import TASKS
 from gpu_pregel.algorithms import _levels
 from gpu_pregel.algorithms._entry import Algorithm, Option
@@ -45,6 +45,9 @@ _SERIAL_EDGES = 1 << 9
 """Louvain and Leiden search levels of up to this number of stored edges on the CPU. By default it is so high that they
 would use no other device on these graphs."""
 
+_COMPILERS = ("numba-cuda", "llvmlite")
+"""Packages of which another version may compile other accesses."""
+
 _NAMES = [entry.name for entry in ALGORITHMS]
 Report = dict[str, dict[str, dict[str, Any]]]
 """Rows by algorithm and graph."""
@@ -63,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Count, print the table, write the report; return 1 if a figure is above that of an earlier report."""
     before = None if arguments.compare is None else _read(arguments.compare)
-    report: dict[str, Any] = {"benchmark": "counts", "machine": machine(), "commit": commit()}
+    versions = {name: version_of(name) for name in _COMPILERS}
+    report: dict[str, Any] = {"benchmark": "counts", "machine": machine(), "packages": versions, "commit": commit()}
     names = [name for name in _NAMES if name in arguments.only]
     found: Report = {}
     for name, rows in zip(names, _count_all(names, min(arguments.threads, len(names))), strict=True):

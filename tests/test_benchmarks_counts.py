@@ -52,7 +52,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, report = run_counts(tmp_path, "--only", "k_hop", "triangle_count")
     assert status == 0
-    assert set(report) == {"benchmark", "machine", "commit", "algorithms"}
+    assert set(report) == {"benchmark", "machine", "packages", "commit", "algorithms"}
     assert list(report["algorithms"]) == ["triangle_count", "k_hop"]
     row = report["algorithms"]["triangle_count"]["kron:7"]
     assert row["launches"] == sum(kernel["launches"] for kernel in row["kernels"].values()) > 0
