@@ -28,6 +28,8 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 SHADOW_BYTES = 50
 """Maximum size of the shadow memory per byte of an array."""
+_POLLING_FILE = "grid_barrier"
+"""Part of the name of the file in which blocks wait for others; how often they poll there depends on their order."""
 
 _compiled: dict[Kernel | str, CompiledKernel] = {}
 """Kernels by their digests, which equal kernels share; a kernel without a digest is its own key."""
@@ -201,4 +203,7 @@ class EmulatedDevice:
     def _counts_of(self, compiled: CompiledKernel) -> AccessCounts | None:
         if self.counts is None:
             return None
-        return self.counts.setdefault(compiled, AccessCounts(len(compiled.sites)))
+        if compiled not in self.counts:
+            polling = [number for number, site in enumerate(compiled.sites) if _POLLING_FILE in site.file]
+            self.counts[compiled] = AccessCounts(len(compiled.sites), polling)
+        return self.counts[compiled]

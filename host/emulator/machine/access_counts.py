@@ -1,4 +1,4 @@
-"""Counters of accesses, of bytes, and of the 32-byte sectors that the instructions of a warp touch."""
+"""Counters of accesses, of those of each lane, of bytes, and of the sectors that the instructions of a warp touch."""
 
 from __future__ import annotations
 
@@ -63,6 +63,9 @@ def count_access(state: int, flags: int, address: int, size: int, site: int) -> 
     counter = word(me, at.OWN_OCCURRENCES) + 4 * site
     occurrence = read32(counter)
     write32(counter, occurrence + 1)
+    if word(word(state, at.POLLING), site) == 0:
+        total = word(me, at.OWN_OCCURRENCES) + 4 * word(state, at.SITES)
+        write32(total, read32(total) + 1)
     warp = word(me, at.IDENTITY) - word(me, at.LANE)
     group = _mix((word(state, at.LAUNCH) << 32) ^ warp, (site << 40) ^ occurrence)
     # An access aligned to its size never crosses a sector boundary.
@@ -71,4 +74,16 @@ def count_access(state: int, flags: int, address: int, size: int, site: int) -> 
     set_word(mine, at.EXECUTIONS, word(mine, at.EXECUTIONS) + 1)
     set_word(mine, at.BYTES, word(mine, at.BYTES) + size)
     set_word(mine, at.TOUCHED, word(mine, at.TOUCHED) + touched)
+    return 0
+
+
+@hook("emu_count_lane")
+def count_lane(state: int, thread: int) -> int:
+    """Count the accesses of a thread that ends; a thread without any is no lane in use."""
+    accesses = read32(word(thread, at.OWN_OCCURRENCES) + 4 * word(state, at.SITES))
+    if accesses == 0:
+        return 0
+    set_word(state, at.USED_LANES, word(state, at.USED_LANES) + 1)
+    set_word(state, at.LANE_ACCESSES, word(state, at.LANE_ACCESSES) + accesses)
+    set_word(state, at.LONGEST_LANE, max(word(state, at.LONGEST_LANE), accesses))
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
+from gpu_pregel.host.emulator.machine.access_counts import count_lane
 from gpu_pregel.host.emulator.machine.clocks import forget_clocks, join_clocks, pass_on_in_block
 from gpu_pregel.host.emulator.machine.hooks import external, helper, hook
 from gpu_pregel.host.emulator.machine.late_writes import fence_all
@@ -182,6 +183,8 @@ def _exit(state: int) -> int:
     _check_nobody_waits(state, me)
     if word(state, at.PLACE_COUNT):
         forget_clocks(state, me)
+    if word(state, at.COUNTING):
+        count_lane(state, me)
     live = word(block, at.BLOCK_LIVE) - 1
     set_word(me, at.STATUS, at.ENDED)
     set_word(me, at.WAIT_SITE, -1)

@@ -45,6 +45,10 @@ OCCURRENCES = 50
 SHARED_COUNT, LOCAL_COUNT, WARP_OPERATIONS = 51, 52, 77
 LAUNCH = 53
 """STAMP at the start of the launch."""
+POLLING = 78
+"""Per site, whether it is left out of the accesses of a lane."""
+LONGEST_LANE, USED_LANES, LANE_ACCESSES = 79, 80, 81
+"""Most accesses of a lane to global memory; lanes with any; accesses of all lanes."""
 FAULT = 54
 FAULT_SITE, FAULT_THREAD, FAULT_ADDRESS, FAULT_SIZE, FAULT_VALUE = 55, 56, 57, 58, 59
 FAULT_OTHER_THREAD, FAULT_OTHER_SITE = 60, 61
@@ -76,6 +80,7 @@ SHARED_REGION = 28
 WAIT_SITE = 29
 """Site at which the thread last yielded or waited."""
 OWN_OCCURRENCES = 30
+"""How often the thread has executed each site, then its accesses to global memory, in 32 bits each."""
 BUFFERED, BUFFER = 31, 32
 BUFFER_ENTRIES, ENTRY_WORDS = 4, 5
 ENTRY_ADDRESS, ENTRY_SIZE, ENTRY_BITS, ENTRY_WRITTEN, ENTRY_SHARED = 0, 1, 2, 3, 4

@@ -7,7 +7,7 @@ import functools
 import importlib
 import mmap
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -71,6 +71,14 @@ def load_machine() -> Machine:
 class AccessCounts:
     """Memory accesses of all launches of one kernel, per site and in total.
 
+    Parameters
+    ----------
+    sites : int
+        Number of sites of the kernel.
+    polling : iterable of int
+        Sites at which threads wait for others, so that their number of accesses depends on the order of threads; they
+        are left out of the accesses of lanes.
+
     Attributes
     ----------
     executions, bytes, sectors : array of int64
@@ -79,16 +87,22 @@ class AccessCounts:
         Accesses to shared memory and to local memory.
     warp_operations : int
         Shuffles, votes, matches and barriers of warps, each counted once for all lanes of its mask.
+    longest_lane, lanes, lane_accesses : int
+        Most accesses of one thread to global memory; number of threads with any, over all launches; their accesses.
     launches : int
     """
 
     sites: int
+    polling: Iterable[int] = ()
     executions: Words = field(init=False)
     bytes: Words = field(init=False)
     sectors: Words = field(init=False)
     shared: int = 0
     local: int = 0
     warp_operations: int = 0
+    longest_lane: int = 0
+    lanes: int = 0
+    lane_accesses: int = 0
     launches: int = 0
 
     def __post_init__(self) -> None:
@@ -144,6 +158,11 @@ class _ReusedMemory:
         state[at.SECTORS], state[at.OLD_SECTORS] = young.ctypes.data, old.ctypes.data
         state[at.SECTORS_MASK], state[at.SECTORS_USED] = _SECTORS - 1, self._sectors_used
 
+    def forget_sectors(self) -> None:
+        """Empty the tables, so that counts do not depend on earlier launches."""
+        self.sectors.clear()
+        self._sectors_used = 0
+
     def return_sectors(self, state: Words) -> None:
         """Record which table is the newer one, and its number of entries."""
         if state[at.SECTORS] != self.sectors[0].ctypes.data:
@@ -161,6 +180,12 @@ _STATE: Words = np.zeros(at.STATE_WORDS, np.int64)
 def state_address() -> int:
     """Return the address of the state block, which is constant."""
     return int(_STATE.ctypes.data)
+
+
+def forget_sectors() -> None:
+    """Let the launches that follow be counted as in a new process."""
+    with _LOCK:
+        _MEMORY.forget_sectors()
 
 
 def run(
@@ -212,7 +237,7 @@ def run(
         records.use(kernel.entry, arguments, merge_regions(arrays), sites)
         _STATE[:] = records.state
         _STATE[at.STEP_LIMIT] = step_limit
-        counted = _begin_counts(records, sites) if counts is not None else None
+        counted = _begin_counts(records, sites, counts.polling) if counts is not None else None
         _run_threads(loaded)
         if counts is not None and counted is not None:
             _end_counts(counts, counted)
@@ -280,22 +305,38 @@ class _LaunchRecords:
         state[at.SITE_REGIONS], state[at.SITES] = self.site_regions.ctypes.data, sites
 
 
-def _begin_counts(records: _LaunchRecords, sites: int) -> tuple[Words, np.ndarray[Any, Any]]:
+class _CountTables(NamedTuple):
+    """What receives the counts of a launch, and the sites that are left out of those of lanes."""
+
+    sites: Words
+    occurrences: np.ndarray[Any, Any]
+    polling: Words
+
+
+def _begin_counts(records: _LaunchRecords, sites: int, polling: Iterable[int]) -> _CountTables:
     """Enable counting and return the tables that receive the counts."""
     _MEMORY.use_sectors(_STATE)
-    counted = np.zeros((max(sites, 1), at.COUNT_WORDS), np.int64)
-    occurrences = np.empty(records.threads * max(sites, 1), np.uint32)
+    tables = _CountTables(
+        np.zeros((max(sites, 1), at.COUNT_WORDS), np.int64),
+        np.empty(records.threads * (sites + 1), np.uint32),
+        np.zeros(max(sites, 1), np.int64),
+    )
+    tables.polling[list(polling)] = 1
     _STATE[at.COUNTING] = 1
-    _STATE[at.SITE_COUNTS], _STATE[at.OCCURRENCES] = counted.ctypes.data, occurrences.ctypes.data
-    return counted, occurrences
+    for slot, table in zip((at.SITE_COUNTS, at.OCCURRENCES, at.POLLING), tables, strict=True):
+        _STATE[slot] = table.ctypes.data
+    return tables
 
 
-def _end_counts(counts: AccessCounts, counted: tuple[Words, np.ndarray[Any, Any]]) -> None:
-    table = counted[0][: counts.sites]
+def _end_counts(counts: AccessCounts, tables: _CountTables) -> None:
+    table = tables.sites[: counts.sites]
     counts.executions += table[:, at.EXECUTIONS]
     counts.bytes += table[:, at.BYTES]
     counts.sectors += table[:, at.TOUCHED]
     counts.shared += int(_STATE[at.SHARED_COUNT])
     counts.local += int(_STATE[at.LOCAL_COUNT])
     counts.warp_operations += int(_STATE[at.WARP_OPERATIONS])
+    counts.longest_lane = max(counts.longest_lane, int(_STATE[at.LONGEST_LANE]))
+    counts.lanes += int(_STATE[at.USED_LANES])
+    counts.lane_accesses += int(_STATE[at.LANE_ACCESSES])
     counts.launches += 1

@@ -154,7 +154,7 @@ def _prepare_thread(state: int, block: int, index: int) -> None:
     set_word(fiber, at.STACK_HIGH, low + at.STACK_BYTES - (number * 832 & 0x3FC0))
     set_word(low, 0, at.CANARY)
     set_word(fiber, at.SHARED_REGION, word(block, at.BLOCK_REGION))
-    set_word(fiber, at.OWN_OCCURRENCES, word(state, at.OCCURRENCES) + number * word(state, at.SITES) * 4)
+    set_word(fiber, at.OWN_OCCURRENCES, word(state, at.OCCURRENCES) + number * (word(state, at.SITES) + 1) * 4)
 
 
 @hook("emu_prepare")
@@ -213,7 +213,7 @@ def _start_block(state: int, block: int, linear: int) -> None:
     _start_warps(state, block)
     _start_shared(state, block)
     if word(state, at.COUNTING):
-        fill(word(word(block, at.FIRST_FIBER), at.OWN_OCCURRENCES), threads * word(state, at.SITES) * 4, 0)
+        fill(word(word(block, at.FIRST_FIBER), at.OWN_OCCURRENCES), threads * (word(state, at.SITES) + 1) * 4, 0)
     for index in range(threads):
         fiber = word(block, at.FIRST_FIBER) + index * at.FIBER_WORDS * at.WORD
         set_word(fiber, at.CTAID, x)

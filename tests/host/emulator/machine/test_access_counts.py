@@ -82,3 +82,31 @@ def test_counts_by_kind(memory: EmulatedMemory) -> None:
     assert counts.shared == 32
     # Once for all lanes; a barrier of a block is none.
     assert counts.warp_operations == 2
+
+
+def test_accesses_of_the_longest_lane_and_of_all_lanes(memory: EmulatedMemory) -> None:
+    code = Code()
+    index = code.everyone()
+    mine = code.element(code.argument(0), index)
+    with code.when(code.compare("ult", index, 70)):
+        code.load(mine)
+    with code.when(code.compare("ult", index, 3)), code.repeat(10):
+        code.store(mine, 1)
+    code.store(code.element(code.shared(), code.thread()), 1)
+    counts = runtime.AccessCounts(3)
+    kernel = LoadedKernel(code)
+    for seed in SEEDS:
+        launch(kernel, memory.zeros(128, np.int32), grid=2, block=64, shared_bytes=256, counts=counts, seed=seed)
+    # Threads without an access to global memory are no lanes in use.
+    assert (counts.longest_lane, counts.lanes, counts.lane_accesses) == (11, 4 * 70, 4 * (70 + 30))
+
+
+def test_polling_is_left_out_of_the_accesses_of_lanes(memory: EmulatedMemory) -> None:
+    code = Code()
+    code.load(code.argument(0))
+    with code.repeat(9):
+        code.load(code.argument(0))
+    counts = runtime.AccessCounts(2, polling=[1])
+    launch(code, memory.zeros(1, np.int32), block=32, counts=counts)
+    assert (counts.longest_lane, counts.lanes, counts.lane_accesses) == (1, 32, 32)
+    assert counts.executions.tolist() == [32, 32 * 9]
