@@ -202,10 +202,12 @@ def test_sums_of_floats_are_the_same_to_the_bit(device: str) -> None:
         # A queue that was filled by many warps.
         frontier = gp.process_edges(lambda u, v, weight: True, frontier, mode="push")
         keys, found = frontier.upload(values), frontier.full(0, np.float64)
-        total = gp.reduce_rows(
-            lambda v, u, weight, keys, found: keys[u], "sum", frontier, [keys, found], finish=total_of, returns="sum"
-        )
-        return frontier.download(found).tobytes(), total
+        gp.reduce_rows(key_of, "sum", frontier, [keys, found], finish=keep)
+        kept = np.array(frontier.download(found)).tobytes()
+        return kept, gp.reduce_rows(key_of, "sum", frontier, [keys, found], finish=total_of, returns="sum")
+
+    def key_of(v: Any, u: Any, weight: Any, keys: Any, found: Any) -> Any:
+        return keys[u]
 
     def total_of(v: Any, result: Any, keys: Any, found: Any) -> Any:
         found[v] = result
