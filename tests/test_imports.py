@@ -142,9 +142,3 @@ def test_every_kind_of_import_counts(source: str, found: set[str], tmp_path: Pat
     path = tmp_path / "module.py"
     path.write_text(source)
     assert imports(path, {"a", "a.b"}) == found
-
-
-def test_no_file_has_more_than_500_lines() -> None:
-    lengths = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
-    lengths |= {str(path): len(path.read_text().splitlines()) for path in Path(__file__).parent.rglob("*.py")}
-    assert {name: lines for name, lines in lengths.items() if lines > 500} == {}

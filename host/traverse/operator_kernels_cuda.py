@@ -20,7 +20,7 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, labels_cuda, pull_edges_cuda, vertices_cuda
 from gpu_pregel.kernels.traverse.combining_cuda import Combining
 from gpu_pregel.kernels.traverse.edges_cuda import position_type
-from gpu_pregel.kernels.traverse.reduce_cuda import Output, RowFunctions, make_reduce
+from gpu_pregel.kernels.traverse.reduce_cuda import RowFunctions, RowOutput, make_reduce
 
 
 class OperatorKernel(NamedTuple):
@@ -126,7 +126,7 @@ def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[An
         arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
         offset=offset,
         weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=Output(returns, one.total, offset),
+        output=RowOutput(returns, one.total, offset),
     )
     rounds = any(dtype.kind == "f" for dtype in one.fields.dtypes) and bodies.combine not in ("min", "max", "any")
     ordered = rounds or (one.total is not None and one.total.kind == "f")
@@ -183,7 +183,7 @@ def make_label_kernels(bodies: LabelBodies, returns: str | None, offset: np.dtyp
         arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
         offset=offset,
         weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=Output(returns, one.total, offset),
+        output=RowOutput(returns, one.total, offset),
     )
     return LabelKernels(*labels_cuda.make_count(labels), one.fields.dtypes, one.total, records)
 

@@ -21,7 +21,7 @@ from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows
 from gpu_pregel.kernels.traverse.edges_cuda import make_sender, position_type, row_types
 from gpu_pregel.kernels.traverse.fields import make_cast, make_put, make_weight
-from gpu_pregel.kernels.traverse.reduce_cuda import Output, make_finish_hubs
+from gpu_pregel.kernels.traverse.reduce_cuda import RowOutput, make_finish_hubs
 from gpu_pregel.kernels.traverse.rows_cuda import warp_number
 from gpu_pregel.kernels.traverse.tables import EMPTY
 
@@ -60,7 +60,7 @@ class LabelFunctions:
     arrays: Any
     offset: np.dtype[Any]
     weight: np.dtype[Any] | None
-    output: Output
+    output: RowOutput
 
 
 def make_count(functions: LabelFunctions) -> tuple[Kernel, Kernel, Kernel, Kernel]:

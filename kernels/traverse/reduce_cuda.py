@@ -27,7 +27,7 @@ _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
 @dataclass(frozen=True)
-class Output:
+class RowOutput:
     """What kernels over rows do with the results of their vertices.
 
     Attributes
@@ -116,7 +116,7 @@ class RowFunctions:
         Of edge positions: uint32 or int64.
     weight : dtype or None
         Of the weights; None if the graph has none.
-    output : Output
+    output : RowOutput
     """
 
     message: Any
@@ -125,7 +125,7 @@ class RowFunctions:
     arrays: Any
     offset: np.dtype[Any]
     weight: np.dtype[Any] | None
-    output: Output
+    output: RowOutput
 
 
 def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
@@ -160,7 +160,7 @@ def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
     return reduce_rows, make_finish_hubs(functions.combining, functions.arrays, functions.output, deliver)
 
 
-def make_finish_hubs(combining: Combining, arrays_type: Any, output: Output, deliver: Any) -> Kernel:
+def make_finish_hubs(combining: Combining, arrays_type: Any, output: RowOutput, deliver: Any) -> Kernel:
     """Return the kernel that combines what was found in the pieces of each hub, and finishes the hub."""
     combine_hub = _make_combine_hub(combining)
 

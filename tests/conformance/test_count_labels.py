@@ -77,6 +77,33 @@ def test_the_most_frequent_label_is_found(device: str, directed: bool, weight: A
             assert after.vertices().tolist() == [v for v in frontier.vertices().tolist() if v % 3 == 0]
 
 
+def with_rows_of_many_lengths() -> gp.Graph:
+    """Return a graph in which the tables of 32 rows have 352 to 960 places, 384 of which fit in shared memory."""
+    degrees = np.repeat([11, 12, 13, 14, 16, 20, 30, 30], 32)
+    src = np.repeat(np.arange(256), degrees)
+    dst = (src + 7 * (np.arange(len(src)) - np.repeat(np.cumsum(degrees) - degrees, degrees) + 1)) % 256
+    return gp.Graph.from_edgelist(src, dst, num_vertices=256, directed=True)
+
+
+@DEVICES
+def test_tables_of_many_lengths(device: str) -> None:
+    graph = with_rows_of_many_lengths()
+    assert sorted(set(np.add.reduceat(graph.out_degrees, np.arange(0, 256, 32)).tolist()))[:3] == [352, 384, 416]
+    # The best label, which is the smallest, is the last one of many rows.
+    numbers = 4 * (1_000 - np.arange(256)) * 7_919
+    frontier = gp.Frontier(graph, device=device)
+    given = [frontier.upload(numbers), frontier.full(-7, np.int64), frontier.full(-7, np.int64)]
+    for label, own in ((number_of, lambda u: int(numbers[u])), (few_of, lambda u: int(numbers[u]) % 5)):
+        gp.count_labels(label, frontier, given, finish=keep)
+        totals = counters(graph, lambda v, u, own=own: own(u), lambda weight: weight, transpose=False)
+        expected = [best(one, lambda label, total: total) for one in totals]
+        assert list(zip(*(frontier.download(one).tolist() for one in given[1:]), strict=True)) == expected
+
+
+def few_of(v: Any, u: Any, weight: Any, numbers: Any, found: Any, sums: Any) -> Any:
+    return numbers[u] % 5
+
+
 def shifted(v: Any, u: Any, weight: Any, numbers: Any, found: Any, sums: Any) -> Any:
     return u % 5 - 1
 
