@@ -8,6 +8,7 @@ _REDUCE = "tests/conformance/test_reduce_rows.py::"
 _ROWS = f"{_REDUCE}test_rows_are_combined_as_by_numpy[emulated-directed-sum]"
 _LABELS = "tests/conformance/test_count_labels.py::test_the_most_frequent_label_is_found[emulated-undirected-"
 _TABLES = "tests/conformance/test_count_labels.py::test_tables_of_many_lengths[emulated]"
+_SCORES = "tests/conformance/test_count_labels.py::test_largest_label_and_negative_scores[emulated]"
 _FEW, _MANY, _DIFFERENT = f"{_LABELS}few]", f"{_LABELS}many]", f"{_LABELS}different]"
 
 _REDUCTIONS = faults_in(
@@ -103,7 +104,7 @@ _COUNTING = faults_in(
         "            while i < np.uint32(0):\n",
         _FEW,
     ),
-    ("free places are labels", "        if key == _FREE:\n", "        if False:\n", _FEW),
+    ("free places are labels", "        if key == _FREE:\n", "        if False:\n", _SCORES),
     (
         "a hub has as many places as a piece",
         "size = position(position(indptr[np.uint32(v + np.uint32(1))]) - table)",
