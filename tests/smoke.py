@@ -102,6 +102,8 @@ NAMES = [
     "tests/host/programs/test_compiler.py::test_compile_errors_show_the_line_and_a_remedy",
     "tests/host/programs/test_directions.py::test_a_mode_fixes_the_direction",
     "tests/host/programs/test_parameters.py::test_invalid_declarations_are_rejected",
+    "tests/host/traverse/test_bodies.py::test_numbers_do_not_compile_again",
+    "tests/host/traverse/test_bounded_cache.py::test_the_oldest_item_is_evicted",
     "tests/host/stores/test_lease_renewals.py::test_a_released_lease_is_forgotten",
     "tests/host/stores/test_reopening.py::test_a_store_is_opened_once_in_another_process",
     "tests/host/stores/test_sqlite.py::test_one_of_two_committing_processes_wins",
