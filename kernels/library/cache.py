@@ -45,6 +45,8 @@ _GRACE_SECONDS = 60
 _TRIM_SECONDS = 60
 """How long a process that saves entries does not look at the size of the cache again."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NAMING = "functions have the names of their processes"
+"""Part of each key: code without such names must not be loaded."""
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
 _FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|value|bin|json)(?:\.tmp\.[0-9a-f]+)?")
 """The files of an entry: Numba's index and data, or a value, of this version or an earlier one; and temporary files of
@@ -342,7 +344,7 @@ class KernelCache(caching.FunctionCache):
     @functools.cached_property
     def _entry_name(self) -> str | None:
         fingerprint = Fingerprint(with_package=True)
-        versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
+        versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, _NAMING)
         fingerprint.add(versions, self._py_func.__module__, self._options, self._py_func)
         return f"{self._py_func.__name__}-{fingerprint.hexdigest()}" if fingerprint.is_complete else None
 

@@ -29,6 +29,10 @@ _OVERLOADS = ("atomics*.py", "portable_*.py", "bits_*.py")
 """The files of the overloads and of what they call."""
 
 
+OF_PROCESS = "@"
+"""Stands in the name of a compiled function before the process that compiled it."""
+
+
 class Fingerprint:
     """Collects what functions depend on.
 
@@ -158,7 +162,7 @@ class Fingerprint:
             self._note(
                 "library",
                 getattr(function, "__module__", None),
-                getattr(function, "__qualname__", None) or getattr(function, "__name__", ""),
+                plain_name(function),
             )
             if self._with_package and isinstance(thing, type):
                 self._visit(getattr(thing, "_fields", None))
@@ -252,6 +256,12 @@ def _lines_of(code: CodeType) -> list[object]:
 def _python_function(thing: Any) -> Any:
     """The Python function of a Numba dispatcher or intrinsic; any other object itself."""
     return getattr(thing, "py_func", None) or getattr(thing, "_defn", None) or thing
+
+
+def plain_name(function: Any) -> str:
+    """Return the qualified name of a function, without the process that compiled it."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", "")
+    return str(name).partition(OF_PROCESS)[0]
 
 
 def _module_of(function: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -11,7 +13,7 @@ import numba
 from numba.core.errors import NumbaTypeSafetyWarning
 
 from gpu_pregel.kernels.library.cache import KernelCache
-from gpu_pregel.kernels.library.fingerprint import may_loop
+from gpu_pregel.kernels.library.fingerprint import OF_PROCESS, may_loop, plain_name
 from gpu_pregel.kernels.library.interrupts import deferred_interrupts
 from gpu_pregel.kernels.library.overflow_cpu import OverflowChecker
 
@@ -23,8 +25,16 @@ _CHECKS: dict[str, Any] = {**_OPTIONS, "error_model": "python", "boundscheck": T
 """Raise errors for division by zero and for indices out of range."""
 
 
+_PROCESS = secrets.token_hex(4)
+
+
 def _njit(function: Any, options: dict[str, Any]) -> Any:
-    """Return Numba's dispatcher of a function; Ctrl-C waits until a compilation has ended."""
+    """Return Numba's dispatcher of a function; Ctrl-C waits until a compilation has ended.
+
+    Of compiled functions with one name, which loaded kernels may bring along, the first is called for all. Numba
+    numbers functions within a process only, so the process is made part of the name.
+    """
+    function.__qualname__ = f"{plain_name(function)}{OF_PROCESS}{_PROCESS}.{os.getpid()}"
     dispatcher: Any = numba.njit(**options)(function)
     compile_now = dispatcher.compile
 

@@ -91,6 +91,40 @@ def test_an_edit_recompiles_the_edited_kernel_and_its_callers_alone(package: Pat
     assert search_components(package) == []
 
 
+KERNELS = """
+import sys
+
+from gpu_pregel.kernels.library.jit_cpu import device, jit_program
+
+steps = [f"    total = total * {i} - v if total % {i} == {i % 5} else total - (v ^ {i * 37})\\n" for i in range(7, 200)]
+names = {}
+body = f"    total = v\\n{''.join(steps)}    return last if v > 0 else total\\n"
+exec(f"def make(last):\\n  def step(v):\\n{body}  return step\\n", names)
+
+
+def make(step):
+    def kernel(v):
+        return step(v) + step(v + 1) - step(v + 2)
+
+    return kernel
+
+
+print([int(jit_program(make(device(names["make"](int(last)))))(5)) for last in sys.argv[1]])
+"""
+"""Kernels that call a function of one name, too long to become part of them, with a constant from the command line."""
+
+
+def test_functions_of_one_name_compiled_by_different_processes_stay_apart(tmp_path: Path) -> None:
+    """A linker that finds two functions of a name keeps the first."""
+
+    def run(numbers: str) -> str:
+        command = [sys.executable, "-c", KERNELS, numbers]
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert [run(one).strip() for one in ("3", "4", "34", "43")] == ["[3]", "[4]", "[3, 4]", "[4, 3]"]
+
+
 def test_comments_and_line_numbers_recompile_nothing(package: Path) -> None:
     search_components(package)
     kernels = package / "kernels/algorithms/components_cpu.py"
