@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_umax
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, shuffle_up, sum_of_warp
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
+
+from gpu_pregel.kernels.library.compiler_cuda import cgutils, intrinsic, types
 
 _ORDER = 'syncscope("device") monotonic'
 """Without a scope, NVVM orders atomics for chips from sm_100 with the host and other GPUs too (``.sys``)."""

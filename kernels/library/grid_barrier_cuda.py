@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, load_relaxed
+from gpu_pregel.kernels.library.compiler_cuda import cuda
 from gpu_pregel.kernels.library.jit_cuda import device
 
 _SIGN = np.uint64(1 << 63)

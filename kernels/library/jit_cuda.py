@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
-from numba import cuda
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype
 
 BLOCK = 256
 """Threads per block, unless a kernel declares another number."""
@@ -74,7 +73,7 @@ class Kernel:
 
     @functools.cache  # noqa: B019 (a kernel lives as long as its module or program)
     def _with_offsets(self, dtype: Any) -> Kernel:
-        array = numba.from_dtype(dtype)[::1]
+        array = from_dtype(dtype)[::1]
         return replace(self, signature=tuple(array if kind is OFFSETS else kind for kind in self.signature))
 
 

@@ -11,12 +11,11 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device
 from gpu_pregel.kernels.library.warps_cuda import lane_number, shuffle, sum_of_warp
 from gpu_pregel.kernels.programs.apply import make_folding
@@ -72,7 +71,7 @@ def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
     names: dict[str, Any] = {"bits_of_float": bits_of_float, "types": types}
     starts, merged, loaded, stores, published = [], [], [], [], []
     for k, (_, _, combine, dtype, identity) in enumerate(aggregators):
-        names |= {f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype), f"identity{k}": identity}
+        names |= {f"combine{k}": combine, f"type{k}": from_dtype(dtype), f"identity{k}": identity}
         starts.append(f"identity{k}")
         merged.append(f"type{k}(combine{k}(a[{k}], b[{k}]))")
         loaded.append(f"arrays[{k}][i]")

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import lane_number, sum_of_warp
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows, make_combining
@@ -57,7 +56,7 @@ class RowFunctions:
     @property
     def partials(self) -> Any:
         """The type of the arrays of the combined messages of pieces."""
-        return types.Tuple([numba.from_dtype(dtype)[::1] for dtype in self.combining.message.dtypes])
+        return types.Tuple([from_dtype(dtype)[::1] for dtype in self.combining.message.dtypes])
 
 
 def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
@@ -72,7 +71,7 @@ def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
 def _make_filtering(functions: RowFunctions) -> tuple[Kernel, Kernel]:
     sender, finish = make_sender(functions.offset), _make_finish(functions)
     combine_row, combine_hub = _make_combine_row(functions), _make_combine_hub(functions)
-    offsets = numba.from_dtype(functions.offset)[::1]
+    offsets = from_dtype(functions.offset)[::1]
     found_types = (offsets, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL)
 
     @kernel(
@@ -151,7 +150,7 @@ def _make_summing(functions: RowFunctions) -> tuple[Kernel, Kernel]:
     sender, finish = make_sender(functions.offset), _make_finish(functions)
     combine_row, combine_hub = _make_combine_row(functions), _make_combine_hub(functions)
     sums_up = functions.total is not None
-    number = types.int64 if functions.total is None else numba.from_dtype(functions.total)
+    number = types.int64 if functions.total is None else from_dtype(functions.total)
     sums_type = number[::1]
 
     @device
