@@ -46,7 +46,7 @@ def compile_for_emulation(kernel: Kernel) -> CompiledKernel:
                 modules=ir.modules,
                 entry=ir.entry,
                 parameters=code.co_varnames[: code.co_argcount],
-                argument_types=kernel.signature,
+                layout=ir.layout,
                 racy=kernel.racy,
                 relaxed=kernel.relaxed,
                 location=(code.co_filename, code.co_firstlineno),

@@ -51,7 +51,8 @@ def _make_find_largest(word: Any) -> Any:
         for k in range(ITEMS):
             e = np.uint64(first + np.uint64(k) * np.uint64(BLOCK))
             if e < np.uint64(len(src)):
-                largest = max(largest, np.uint64(src[e]), np.uint64(dst[e]))
+                u, v = np.uint64(src[e]), np.uint64(dst[e])
+                largest = max(max(largest, u), v)
         lane = lane_number()
         distance = np.uint32(WARP // 2)
         while distance > np.uint32(0):

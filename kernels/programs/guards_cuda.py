@@ -94,7 +94,7 @@ def _with_failing_messages(functions: Functions) -> Functions:
     send = f"def send({arguments}):\n    x = cast(function({arguments}))\n    return ({fields}, status_of(0))\n"
     combine = (
         f"def combine(a, b):\n    result, status = attempt(function, ({pack('a')}, {pack('b')}))\n"
-        f"    x = cast(result)\n    return ({fields}, status_of(max(status, a[{count}], b[{count}])))\n"
+        f"    x = cast(result)\n    return ({fields}, status_of(max(max(status, a[{count}]), b[{count}])))\n"
     )
     apply = (
         f"def apply(old, message, ctx):\n    status = message[{count}]\n    if status != 0:\n"

@@ -20,6 +20,7 @@ from gpu_pregel.host.emulator.compile.locations import located_error
 from gpu_pregel.host.emulator.compile.translate import HostModule, SharedLayout, translate
 from gpu_pregel.host.emulator.machine import layout, runtime
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
+from gpu_pregel.kernels.library.parameters import Parameter
 
 _lock = threading.RLock()
 _CALLEE = re.compile(rf'@"?({re.escape(device_library.HOST)}\w+)')
@@ -41,8 +42,8 @@ class LoweredKernel:
         Name of the kernel's function in the first module.
     parameters : tuple of str
         Names of the parameters.
-    argument_types : tuple
-        Numba types of the parameters.
+    layout : tuple
+        How the code takes each argument.
     racy : frozenset of str
         Array parameters that are exempt from race detection.
     relaxed : frozenset of str
@@ -55,7 +56,7 @@ class LoweredKernel:
     modules: tuple[str, ...]
     entry: str
     parameters: tuple[str, ...]
-    argument_types: tuple[Any, ...]
+    layout: tuple[Parameter, ...]
     racy: frozenset[str]
     relaxed: frozenset[str]
     location: tuple[str, int]
@@ -137,7 +138,7 @@ def _compile(kernel: LoweredKernel) -> NativeCode:
         local_bytes=accesses.local_bytes,
         uses_grid_barrier=intrinsics.uses_grid_barrier,
         parameters=kernel.parameters,
-        argument_types=kernel.argument_types,
+        layout=kernel.layout,
         racy=kernel.racy,
         relaxed=kernel.relaxed,
     )

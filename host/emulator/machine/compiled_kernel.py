@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_pregel.kernels.library.parameters import Parameter
+
 BLOCK_FENCE = "block fence"
 """The kind of the sites of fences that order accesses within a block only."""
 
@@ -47,8 +49,8 @@ class CompiledKernel:
         Whether the kernel needs a cooperative launch.
     parameters : tuple of str
         Names of the parameters.
-    argument_types : tuple
-        Numba types of the parameters.
+    layout : tuple
+        How the code takes each argument.
     racy : frozenset of str
         Array parameters that are exempt from race detection.
     relaxed : frozenset of str
@@ -63,7 +65,7 @@ class CompiledKernel:
     local_bytes: int = 0
     uses_grid_barrier: bool = False
     parameters: tuple[str, ...] = ()
-    argument_types: tuple[Any, ...] = ()
+    layout: tuple[Parameter, ...] = ()
     racy: frozenset[str] = frozenset()
     relaxed: frozenset[str] = frozenset()
     _engine: Any = field(repr=False, default=None)

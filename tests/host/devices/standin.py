@@ -122,14 +122,14 @@ class StandinDriver:
         self._linked: dict[tuple[bytes, str], Any] = {}
         self.loaded: list[Any] = []
 
-    def link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
+    def link(self, kernel: Any, cc: tuple[int, int]) -> Any:
         """Link a kernel, as the device does before it loads the code, for one of several chips or for all."""
         assert cc == H100.compute_capability
         for chip in _chips_for(kernel):
-            code, entry = self._link(kernel, chip)
-            assert f".text.{entry}\0".encode() in code
-        self._linked[code, entry] = kernel
-        return code, entry
+            linked = self._link(kernel, chip)
+            assert f".text.{linked.entry}\0".encode() in linked.code
+        self._linked[linked.code, linked.entry] = kernel
+        return linked
 
     def cuDeviceGet(self, number: int) -> tuple[int, int]:
         return 0, number

@@ -39,14 +39,14 @@ class RecordingLauncher:
         monkeypatch.setattr(launches, "link", self.link)
         self.launcher = launches.Launcher(3, (9, 0), 0x51, _pointer)
 
-    def link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
+    def link(self, kernel: Any, cc: tuple[int, int]) -> Any:
         """Compile and link for a chip."""
         assert cc == (9, 0)
-        code, entry = self._own_link(kernel, cc)
-        assert code[:4] == b"\x7fELF"
-        assert f".text.{entry}".encode() in code
+        linked = self._own_link(kernel, cc)
+        assert linked.code[:4] == b"\x7fELF"
+        assert f".text.{linked.entry}".encode() in linked.code
         self.loaded.append(kernel)
-        return code, entry
+        return linked
 
     # The functions of the driver.
 
@@ -184,7 +184,7 @@ def test_machine_code_on_disk_depends_on_compiler_and_linker(
 
     def stored(kernel: Any, form: str, versions: tuple[object, ...], make: Any) -> Any:
         given.append((form, versions))
-        return b"\x7fELF", "compress"
+        return b"\x7fELF", "compress", ()
 
     monkeypatch.setattr(launches, "stored", stored)
     recorded._own_link(components_cuda.compress, (8, 9))
@@ -252,7 +252,8 @@ def test_numbers_have_the_bytes_that_cuda_core_passes() -> None:
     from cuda.core._kernel_arg_handler import ParamHolder
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import parameter_kind
+    from gpu_pregel.host.devices.launches import parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
     numbers: list[tuple[Any, Any, Any]] = [
         (types.int64, -3, ctypes.c_int64),
@@ -269,7 +270,7 @@ def test_numbers_have_the_bytes_that_cuda_core_passes() -> None:
     holder = ParamHolder(tuple(as_c(number) for _, number, as_c in numbers))
     places = (ctypes.c_uint64 * len(numbers)).from_address(holder.ptr)
     for place, (kind, number, as_c) in zip(places, numbers, strict=True):
-        packed = parameter_kind(kind)(number)
+        packed = parameter_kinds(layout_of([kind]))[0](number)
         size = 1 if as_c is bool else ctypes.sizeof(as_c)
         assert (packed[:size], len(packed)) == (ctypes.string_at(place, size), 8)
 
@@ -343,7 +344,8 @@ def test_a_kernel_can_be_launched_again_after_a_failure(
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
     queried: list[int] = []
 
@@ -351,9 +353,12 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
         queried.append(_pointer(array))
         return queried[-1]
 
-    parameters, double = KernelParameters(pointer), np.dtype(np.float64)
+    parameters, (double, flag) = (
+        KernelParameters(pointer),
+        parameter_kinds(layout_of([types.float64[::1], types.boolean])),
+    )
     array = _array(4, np.float64, 0x4000)
-    first, flag = parameters.pack((double,), (array,)), parameter_kind(types.boolean)
+    first = parameters.pack((double,), (array,))
     assert parameters.pack(((double, flag),), ((array, 1),)) == first + b"\1" + bytes(7)
     assert queried == [0x4000]
     assert parameters.pack((double,), (array[1:],)) == b"".join(_array_parameters(0x4008, 3, 8))
@@ -365,12 +370,28 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
     assert not parameters._known
 
 
+def test_an_array_is_passed_as_each_kernel_takes_it() -> None:
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kinds
+    from gpu_pregel.kernels.library.parameters import ArrayParameter, count_words
+
+    parameters, array, double = KernelParameters(_pointer), _array(4, np.float64, 0x4000), np.dtype(np.float64)
+    layout = [ArrayParameter(double, 1, words) for words in (("address", "shape"), ("strides", "address"))]
+    packed = [parameters.pack(parameter_kinds([one]), (array,)) for one in (*layout, layout[0])]
+    expected = [(0x4000, 4), (8, 0x4000), (0x4000, 4)]
+    assert packed == [b"".join(number.to_bytes(8, "little") for number in words) for words in expected]
+    assert count_words([*layout, (layout[0], double), None]) == 8
+
+
 def test_invalid_arguments() -> None:
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
-    parameters, byte = KernelParameters(_pointer), parameter_kind(types.uint8[::1])
+    def kinds(*signature: Any) -> tuple[Any, ...]:
+        return parameter_kinds(layout_of(signature))
+
+    parameters, (byte,) = KernelParameters(_pointer), kinds(types.uint8[::1])
     flat = _array(8, np.uint8, 0)
     of_numba = type("DeviceNDArray", (), {"__cuda_array_interface__": {}, "flags": {"C_CONTIGUOUS": True}, "ndim": 1})
     for wrong in ([1], np.zeros(3, np.uint8), 5, flat[::2], flat.reshape(2, 4), of_numba()):
@@ -381,9 +402,9 @@ def test_invalid_arguments() -> None:
     with pytest.raises(ArgumentTypeError, match="the kernel expects an array of uint8, not of bool"):
         parameters.pack((byte,), (_array(8, np.bool_, 0),))
     with pytest.raises(TypeError, match="float"):
-        parameters.pack((parameter_kind(types.int64),), (1.5,))
+        parameters.pack(kinds(types.int64), (1.5,))
     with pytest.raises(ArgumentTypeError, match="do not take numbers of type complex128"):
-        parameter_kind(types.complex128)
+        kinds(types.complex128)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         parameters.pack((byte, byte), (_array(8, np.uint8, 0),))
 

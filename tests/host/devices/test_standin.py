@@ -141,11 +141,12 @@ def test_memory_is_limited(device: Any) -> None:
 def test_parameters_are_decoded_by_the_types_of_the_kernel(device: Any) -> None:
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import parameter_kind
+    from gpu_pregel.host.devices.launches import parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
     signature = (types.float32, types.boolean, types.int64, types.Tuple((types.uint32[::1], types.float64)))
     array = device.upload(chain(3))
-    kinds = tuple(map(parameter_kind, signature))
+    kinds = parameter_kinds(layout_of(signature))
     packed = ctypes.create_string_buffer(device._launcher._parameters.pack(kinds, (1.5, True, -1, (array, 0.1))))
     places = range(ctypes.addressof(packed), ctypes.addressof(packed) + len(packed) - 1, 8)
     first, flag, number, (passed, last) = standin.PassedParameters(places).arguments(signature)

@@ -201,8 +201,8 @@ _LAUNCHER = faults_in(
     ),
     (
         "arrays of another dtype are passed",
-        "                if dtype is not kind and dtype != kind:\n",
-        "                if False:\n",
+        "        if array.dtype != kind.dtype:\n",
+        "        if False:\n",
         f"{_LAUNCHES}test_invalid_arguments",
     ),
     (
@@ -213,8 +213,8 @@ _LAUNCHER = faults_in(
     ),
     (
         "parameters of an array are made at each launch",
-        "        known[key] = weakref.ref(array, forget), array.dtype, packed\n        return known[key]\n",
-        "        return weakref.ref(array, forget), array.dtype, packed\n",
+        "        known[key] = weakref.ref(array, forget), kind, packed\n        return known[key]\n",
+        "        return weakref.ref(array, forget), kind, packed\n",
         f"{_LAUNCHES}test_array_parameters_are_cached_while_the_array_exists",
     ),
     (
@@ -242,10 +242,25 @@ _LAUNCHER = faults_in(
         f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
     (
+        "an array is passed as it was for another kernel",
+        " or packed[1] is not kind:",
+        ":",
+        f"{_LAUNCHES}test_an_array_is_passed_as_each_kernel_takes_it",
+    ),
+)
+_PARAMETERS = faults_in(
+    "kernels/library/parameters.py",
+    (
         "an array's shape is its size in bytes",
-        "parameters = (0, 0, array.size, itemsize, self._pointer(array), array.size, itemsize)",
-        "parameters = (0, 0, array.size, itemsize, self._pointer(array), array.nbytes, itemsize)",
+        '{"shape": shape,',
+        '{"shape": [size * itemsize for size in shape],',
+        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
+    ),
+    (
+        "strides are counted in elements",
+        "[itemsize * math.prod(",
+        "[math.prod(",
         f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
 )
-FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER)
+FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER, *_PARAMETERS)
