@@ -157,6 +157,8 @@ class SimulatedDevice(EmulatedDevice):
         self.records.append(LaunchRecord(kernel.name, blocks, *counted))
 
     def _load(self, kernel: Kernel) -> tuple[str, CompiledKernel]:
+        if kernel.dynamic_shared:
+            raise SimulationError(f"kernel {kernel.name} uses dynamic shared memory, which the simulator does not get")
         ir = lowered(kernel)
         text = compile_ir(ir, CAPABILITY, lto=False).decode().strip("\0\n ")
         entry = f"kernel{len(self._loaded)}"

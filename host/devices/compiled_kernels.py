@@ -31,7 +31,8 @@ def kernel_digest(kernel: Kernel) -> str | None:
     if kernel not in _digests:
         fingerprint = Fingerprint(with_package=True, with_lines=True)
         fingerprint.add(
-            kernel.name, kernel.signature, kernel.launch_bounds, kernel.racy, kernel.relaxed, kernel.function
+            *(kernel.name, kernel.signature, kernel.launch_bounds, kernel.dynamic_shared),
+            *(kernel.racy, kernel.relaxed, kernel.function),
         )
         _digests[kernel] = fingerprint.hexdigest() if fingerprint.is_complete else None
     return _digests[kernel]

@@ -22,8 +22,11 @@ from gpu_pregel.errors import ArgumentTypeError, DeviceError
 from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, stored
 from gpu_pregel.host.devices.lowering import compile_ir, load_nvvm
 from gpu_pregel.kernels.library.compile_clock import compiling
-from gpu_pregel.kernels.library.jit_cuda import Kernel
+from gpu_pregel.kernels.library.jit_cuda import Kernel, KernelShape
 from gpu_pregel.kernels.library.parameters import ArrayParameter, Parameter, count_words
+
+_CLUSTERS = (9, 0)
+"""The first compute capability with clusters of blocks."""
 
 
 class Launcher:
@@ -47,8 +50,14 @@ class Launcher:
         self._stream = stream
         gpu = _call("cuDeviceGet", number)
         self._context = _call("cuDevicePrimaryCtxRetain", gpu)
-        attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-        self._multiprocessors = int(_call("cuDeviceGetAttribute", attribute, gpu))
+        names = driver.CUdevice_attribute
+        self._multiprocessors, self._max_shared = (
+            int(_call("cuDeviceGetAttribute", attribute, gpu))
+            for attribute in (
+                names.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            )
+        )
         self._parameters = KernelParameters(pointer)
         self._loaded: weakref.WeakKeyDictionary[Kernel, LoadedKernel] = weakref.WeakKeyDictionary()
         self._by_digest: weakref.WeakValueDictionary[str | None, LoadedKernel] = weakref.WeakValueDictionary()
@@ -65,10 +74,8 @@ class Launcher:
         if loaded is None:
             kernel = kernel.resolved(arguments)
             loaded = self._loaded.get(kernel) or self._load(kernel)
-        blocks = -(-size // loaded.items)
-        if loaded.cooperative:
-            blocks = min(blocks, self._multiprocessors)
-        loaded.start(blocks, self._stream, self._parameters.pack(loaded.kinds, arguments))
+        blocks = loaded.shape.blocks(size, self._multiprocessors)
+        loaded.start(blocks, self._parameters.pack(loaded.kinds, arguments))
 
     def _load(self, kernel: Kernel) -> LoadedKernel:
         with self._lock:
@@ -81,38 +88,72 @@ class Launcher:
         """Link a kernel and load it on the GPU, unless an equal one is loaded."""
         digest = kernel_digest(kernel)
         found = self._by_digest.get(digest)
-        if found is None or found.items != kernel.items:
+        if found is None or found.shape != kernel.shape:
+            self._check_resources(kernel)
             linked = link(kernel, self._cc)
-            shape = (kernel.block, kernel.items, kernel.cooperative)
-            found = LoadedKernel(_load_code(linked.code, linked.entry), linked.layout, *shape)
+            code = _load_code(linked.code, linked.entry)
+            found = LoadedKernel(code, linked.layout, kernel.shape, self._stream)
             if digest is not None:
                 self._by_digest[digest] = found
         return found
+
+    def _check_resources(self, kernel: Kernel) -> None:
+        """Raise ``DeviceError`` if the GPU lacks what a kernel declares."""
+        if kernel.dynamic_shared > self._max_shared:
+            raise DeviceError(
+                f"kernel {kernel.name} needs {kernel.dynamic_shared} bytes of shared memory per block; the GPU has "
+                f"{self._max_shared}: use smaller arrays"
+            )
+        if kernel.cluster > 1 and self._cc < _CLUSTERS:
+            capability, minimum = (".".join(map(str, one)) for one in (self._cc, _CLUSTERS))
+            raise DeviceError(
+                f"kernel {kernel.name} runs in clusters of {kernel.cluster} blocks, which need compute capability "
+                f"{minimum}; the GPU has {capability}"
+            )
 
 
 class LoadedKernel:
     """A kernel loaded on a GPU, and the memory of its parameters, from which the driver copies them at each launch."""
 
-    def __init__(self, code: Any, layout: tuple[Parameter, ...], block: int, items: int, cooperative: bool) -> None:
-        self.kinds, self.block, self.items, self.cooperative = parameter_kinds(layout), block, items, cooperative
-        self._code = code
+    def __init__(self, code: Any, layout: tuple[Parameter, ...], shape: KernelShape, stream: int) -> None:
+        self.kinds, self.shape, self._code = parameter_kinds(layout), shape, code
+        if shape.dynamic_shared:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            _call("cuFuncSetAttribute", code, attribute, shape.dynamic_shared)
+        self._config = _launch_config(shape, stream)
         self._size = _SLOT * count_words(layout)
         self._slots = ctypes.create_string_buffer(self._size or _SLOT)
         self._address = ctypes.addressof(self._slots)
         addresses = range(self._address, self._address + self._size, _SLOT)
         self._places = (ctypes.c_void_p * (len(addresses) or 1))(*addresses)
-        self._launch = (
-            "cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel",
-            (ctypes.addressof(self._places),) if cooperative else (ctypes.addressof(self._places), 0),
-        )
+        self._addresses = ctypes.addressof(self._places)
         self._lock = threading.Lock()
 
-    def start(self, blocks: int, stream: int, parameters: bytes) -> None:
+    def start(self, blocks: int, parameters: bytes) -> None:
         """Launch the kernel with packed parameters."""
-        name, places = self._launch
         with self._lock:
             ctypes.memmove(self._address, parameters, self._size)
-            _call(name, self._code, blocks, 1, 1, self.block, 1, 1, 0, stream, *places)
+            self._config.gridDimX = blocks
+            _call("cuLaunchKernelEx", self._config, self._code, self._addresses, 0)
+
+
+def _launch_config(shape: KernelShape, stream: int) -> Any:
+    """Return what the driver needs to know about launches of a kernel, but the number of blocks."""
+    config = driver.CUlaunchConfig()
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1
+    config.blockDimX, config.sharedMemBytes, config.hStream = shape.block, shape.dynamic_shared, stream
+    names, attributes = driver.CUlaunchAttributeID, []
+    if shape.cooperative:
+        attributes.append(driver.CUlaunchAttribute())
+        attributes[-1].id = names.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attributes[-1].value.cooperative = 1
+    if shape.cluster > 1:
+        attributes.append(driver.CUlaunchAttribute())
+        attributes[-1].id = names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        cluster = attributes[-1].value.clusterDim
+        cluster.x, cluster.y, cluster.z = shape.cluster, 1, 1
+    config.attrs, config.numAttrs = attributes, len(attributes)
+    return config
 
 
 def _load_code(code: bytes, entry: str) -> Any:

@@ -44,6 +44,8 @@ class LoweredKernel:
         Names of the parameters.
     layout : tuple
         How the code takes each argument.
+    dynamic_shared : int
+        Bytes of shared memory per block beside the arrays of fixed size.
     racy : frozenset of str
         Array parameters that are exempt from race detection.
     relaxed : frozenset of str
@@ -57,6 +59,7 @@ class LoweredKernel:
     entry: str
     parameters: tuple[str, ...]
     layout: tuple[Parameter, ...]
+    dynamic_shared: int
     racy: frozenset[str]
     relaxed: frozenset[str]
     location: tuple[str, int]
@@ -121,7 +124,8 @@ def _compile(kernel: LoweredKernel) -> NativeCode:
     shared = SharedLayout()
     texts = _translated_modules(kernel, shared, machine)
     module = _link_and_inline(machine, [llvm.parse_assembly(text, context) for text in texts], kernel.entry)
-    intrinsics = IntrinsicRewriter(kernel.name, kernel.entry, kernel.location)
+    dynamic = shared.place_dynamic(kernel.dynamic_shared)
+    intrinsics = IntrinsicRewriter(kernel.name, kernel.entry, kernel.location, (dynamic, kernel.dynamic_shared))
     # Otherwise LLVM replaces a comparison of an element by a test of bits, and no index is checked.
     text = _CONSTANT_ARRAY.sub(r"\1externally_initialized \2", intrinsics.run(str(module)))
     module = llvm.parse_assembly(text, context)
@@ -134,6 +138,7 @@ def _compile(kernel: LoweredKernel) -> NativeCode:
         entry=0,
         sites=intrinsics.sites,
         shared_bytes=shared.size,
+        dynamic_shared=kernel.dynamic_shared,
         shared_granule=shared.granule,
         local_bytes=accesses.local_bytes,
         uses_grid_barrier=intrinsics.uses_grid_barrier,

@@ -40,7 +40,9 @@ class CompiledKernel:
     sites : list of Site
         Indexed by the site numbers that the code passes to the machine.
     shared_bytes : int
-        Static shared memory per block.
+        Shared memory per block.
+    dynamic_shared : int
+        How much of it is not in arrays of fixed size.
     shared_granule : int
         Size of the smallest element type in shared memory: 1, 2, 4 or 8.
     local_bytes : int
@@ -61,6 +63,7 @@ class CompiledKernel:
     entry: int
     sites: list[Site]
     shared_bytes: int = 0
+    dynamic_shared: int = 0
     shared_granule: int = 1
     local_bytes: int = 0
     uses_grid_barrier: bool = False

@@ -194,6 +194,31 @@ def test_each_kernel_is_loaded_once_and_launched_in_blocks_or_together(gpu: Stan
     assert len(loaded) == len(set(loaded))
 
 
+def test_kernels_with_dynamic_shared_memory_and_clusters_run(gpu: StandinGpu) -> None:
+    from numba import cuda
+    from numba.cuda import types
+
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(types.int64[::1], dynamic_shared=64 << 10, cluster=4, items=1)
+    def count_blocks(out: Any) -> None:
+        numbers = cuda.shared.array(0, types.int64)
+        numbers[len(numbers) - 1 - cuda.threadIdx.x] = cuda.gridDim.x
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0 and cuda.blockIdx.x < len(out):
+            out[cuda.blockIdx.x] = numbers[len(numbers) - 256]
+
+    with gpu.installed():
+        device: Any = get_device("cuda")
+        out = device.empty(5, np.int64)
+        device.launch(count_blocks, 5, out)
+        assert device.download(out).tolist() == [8] * 5
+        # Without the attribute of the function, the driver would refuse the launch.
+        gpu.driver.dynamic_shared.clear()
+        with pytest.raises(DeviceError, match="CUDA_ERROR_INVALID_VALUE"):
+            device.launch(count_blocks, 5, out)
+
+
 def test_a_chip_that_is_newer_than_the_packages_is_refused_before_any_work(gpu: StandinGpu) -> None:
     newer = replace(standin.H100, compute_capability=(99, 0))
     with gpu.installed(), pytest.MonkeyPatch.context() as patch:
