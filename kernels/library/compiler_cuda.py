@@ -2,9 +2,9 @@
 
 Another compiler needs another implementation of this module and of ``host/devices/lowering.py``. Kernels use, of
 ``cuda``, ``threadIdx``, ``blockIdx``, ``blockDim``, ``gridDim``, ``grid``, ``gridsize``, ``shared.array``,
-``syncthreads``, ``syncwarp``, ``ballot_sync``, ``popc``, ``ffs``, ``clz``, ``nanosleep`` and ``atomic.add`` of floats;
-everything else that a kernel asks of a GPU is a function of ``kernels/library``. The names after ``types`` are for
-those functions, which generate LLVM IR.
+``syncthreads``, ``syncwarp``, ``ballot_sync``, ``popc``, ``ffs``, ``clz``, ``nanosleep``, ``atomic.add`` of floats and,
+for functions that kernels call, ``jit``. All else that they ask of a GPU is in files of this folder that generate LLVM
+IR by the other names, and need twins for another compiler.
 """
 
 from __future__ import annotations
