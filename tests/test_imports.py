@@ -94,6 +94,48 @@ def test_no_module_imports_from_a_higher_room(graph: dict[str, set[str]]) -> Non
     assert not upward
 
 
+_SEAM = {"gpu_pregel.host.devices.lowering", "gpu_pregel.kernels.library.compiler_cuda"}
+"""The only modules that import the compiler of CUDA kernels."""
+
+
+def uses_of_numba_cuda(path: Path) -> list[int]:
+    """The lines of a file that import Numba-CUDA, or name it as an attribute of Numba."""
+    lines = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Attribute):
+            names = [ast.unparse(node)]
+        else:
+            continue
+        if any(re.match(r"(numba\.cuda|numba_cuda)(\.|$)", name) for name in names):
+            lines.append(node.lineno)
+    return lines
+
+
+def test_two_modules_import_numba_cuda() -> None:
+    assert {name for name, path in modules().items() if uses_of_numba_cuda(path)} == _SEAM
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from numba import types, cuda",
+        "from numba.cuda import types",
+        "from numba.cuda.core import ir",
+        "import numba.cuda.types as types",
+        "import numba\nprint(numba.cuda)",
+        "def f():\n    import numba_cuda",
+    ],
+)
+def test_every_way_to_numba_cuda_counts(source: str, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    assert uses_of_numba_cuda(path) == [len(source.splitlines())]
+
+
 def test_public_classes_have_distinct_names() -> None:
     homes: dict[str, list[str]] = {}
     for module, path in modules().items():

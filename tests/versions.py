@@ -38,7 +38,7 @@ def link_kernels() -> str:
     unknown = set()
     for chip, kernel in itertools.product(CHIPS, (compress, program.pull, program.push, program.apply)):
         try:
-            code, entry = link(kernel, chip)
+            code, entry, _ = link(kernel, chip)
         except Exception as error:
             if chip >= (7, 5):
                 raise

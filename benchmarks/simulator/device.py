@@ -157,7 +157,10 @@ class SimulatedDevice(EmulatedDevice):
         self.records.append(LaunchRecord(kernel.name, blocks, *counted))
 
     def _load(self, kernel: Kernel) -> tuple[str, CompiledKernel]:
-        text = compile_ir(lowered(kernel), CAPABILITY, lto=False).decode().strip("\0\n ")
+        if kernel.dynamic_shared:
+            raise SimulationError(f"kernel {kernel.name} uses dynamic shared memory, which the simulator does not get")
+        ir = lowered(kernel)
+        text = compile_ir(ir, CAPABILITY, lto=False).decode().strip("\0\n ")
         entry = f"kernel{len(self._loaded)}"
         self.simulator.load(rewrite(text, entry), entry, *resources(text))
         code = kernel.function.__code__
@@ -166,7 +169,7 @@ class SimulatedDevice(EmulatedDevice):
             entry=0,
             sites=[],
             parameters=code.co_varnames[: code.co_argcount],
-            argument_types=kernel.signature,
+            layout=ir.layout,
         )
         return entry, declared
 

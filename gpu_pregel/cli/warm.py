@@ -134,8 +134,9 @@ def _target_without_gpu(capability: tuple[int, int]) -> Target:
     require("numba_cuda", f"compiling for compute capability {text}", "gpu-pregel[cuda13]")
     try:
         from gpu_pregel.host.devices.launches import check_linker
+        from gpu_pregel.host.devices.lowering import load_nvvm
 
-        _check_compiler()
+        load_nvvm()
         check_linker(capability)
     except GpuPregelError:
         raise
@@ -145,13 +146,6 @@ def _target_without_gpu(capability: tuple[int, int]) -> Target:
             f"pip install gpu-pregel[cuda13]"
         ) from error
     return Target(_chip(capability), "emulated", capability)
-
-
-def _check_compiler() -> None:
-    """Raise unless libNVVM is installed."""
-    from numba.cuda.cudadrv import nvvm
-
-    nvvm.NVVM()
 
 
 def _chip(capability: tuple[int, int]) -> str:

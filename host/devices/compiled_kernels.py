@@ -17,7 +17,6 @@ from typing import Any
 import llvmlite
 import numba
 
-from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices import lowering
 from gpu_pregel.host.devices.lowering import KernelIR, lower
 from gpu_pregel.kernels.library.cache import load_value, save_value
@@ -32,7 +31,8 @@ def kernel_digest(kernel: Kernel) -> str | None:
     if kernel not in _digests:
         fingerprint = Fingerprint(with_package=True, with_lines=True)
         fingerprint.add(
-            kernel.name, kernel.signature, kernel.launch_bounds, kernel.racy, kernel.relaxed, kernel.function
+            *(kernel.name, kernel.signature, kernel.launch_bounds, kernel.dynamic_shared),
+            *(kernel.racy, kernel.relaxed, kernel.function),
         )
         _digests[kernel] = fingerprint.hexdigest() if fingerprint.is_complete else None
     return _digests[kernel]
@@ -66,17 +66,16 @@ def stored(kernel: Kernel, form: str, versions: tuple[object, ...], make: Callab
 def lowered(kernel: Kernel) -> KernelIR:
     """Return a kernel's LLVM IR, which is the same for all chips and for the emulated device."""
 
-    def make() -> tuple[str, list[bytes]]:
+    def make() -> tuple[Any, ...]:
         ir = lower(kernel.function, kernel.signature, block=kernel.launch_bounds)
-        return ir.entry, [zlib.compress(module.encode(), 1) for module in ir.modules]
+        return ir.entry, ir.layout, [zlib.compress(module.encode(), 1) for module in ir.modules]
 
-    entry, modules = stored(kernel, "ir", lowering_versions(), make)
-    return KernelIR(tuple(zlib.decompress(module).decode() for module in modules), entry)
+    entry, layout, modules = stored(kernel, "ir", lowering_versions(), make)
+    return KernelIR(tuple(zlib.decompress(module).decode() for module in modules), entry, layout)
 
 
 @functools.cache
 def lowering_versions() -> tuple[object, ...]:
     """Return the versions on which the LLVM IR of a kernel depends."""
-    numba_cuda = require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
     sources = source_digest(Path(lowering.__file__))
-    return (numba.__version__, numba_cuda.__version__, lowering.nvvm_versions(), sources)
+    return (numba.__version__, lowering.compiler_version(), lowering.nvvm_versions(), sources)

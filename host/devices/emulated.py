@@ -48,7 +48,8 @@ def compile_for_emulation(kernel: Kernel) -> CompiledKernel:
                 modules=ir.modules,
                 entry=ir.entry,
                 parameters=code.co_varnames[: code.co_argcount],
-                argument_types=kernel.signature,
+                layout=ir.layout,
+                dynamic_shared=kernel.dynamic_shared,
                 racy=kernel.racy,
                 relaxed=kernel.relaxed,
                 location=(code.co_filename, code.co_firstlineno),
@@ -167,8 +168,7 @@ class EmulatedDevice:
         compiled = self._compile(kernel)
         words, regions = flatten(compiled, arguments)
         self.launches += 1
-        blocks = -(-size // kernel.items)
-        self._run(kernel, compiled, min(blocks, self.multiprocessors) if kernel.cooperative else blocks, words, regions)
+        self._run(kernel, compiled, kernel.shape.blocks(size, self.multiprocessors), words, regions)
         if tick is not None:
             tick(size, size)
 

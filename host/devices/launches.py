@@ -13,20 +13,20 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
-import numpy as np
 from cuda.bindings import driver, nvjitlink
 from cuda.pathfinder import load_nvidia_dynamic_lib
-from numba.cuda import types
-from numba.cuda.cudadrv import nvvm
 
 from gpu_pregel.errors import ArgumentTypeError, DeviceError
 from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, stored
-from gpu_pregel.host.devices.lowering import compile_ir
+from gpu_pregel.host.devices.lowering import compile_ir, load_nvvm
 from gpu_pregel.kernels.library.compile_clock import compiling
-from gpu_pregel.kernels.library.jit_cuda import Kernel
+from gpu_pregel.kernels.library.jit_cuda import Kernel, KernelShape
+from gpu_pregel.kernels.library.parameters import ArrayParameter, Parameter, count_words
+
+_CLUSTERS = (9, 0)
+"""The first compute capability with clusters of blocks."""
 
 
 class Launcher:
@@ -45,13 +45,19 @@ class Launcher:
     """
 
     def __init__(self, number: int, cc: tuple[int, int], stream: int, pointer: Callable[[Any], int]) -> None:
-        nvvm.NVVM()  # raises if libNVVM is not installed
+        load_nvvm()
         self._cc = cc
         self._stream = stream
         gpu = _call("cuDeviceGet", number)
         self._context = _call("cuDevicePrimaryCtxRetain", gpu)
-        attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-        self._multiprocessors = int(_call("cuDeviceGetAttribute", attribute, gpu))
+        names = driver.CUdevice_attribute
+        self._multiprocessors, self._max_shared = (
+            int(_call("cuDeviceGetAttribute", attribute, gpu))
+            for attribute in (
+                names.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            )
+        )
         self._parameters = KernelParameters(pointer)
         self._loaded: weakref.WeakKeyDictionary[Kernel, LoadedKernel] = weakref.WeakKeyDictionary()
         self._by_digest: weakref.WeakValueDictionary[str | None, LoadedKernel] = weakref.WeakValueDictionary()
@@ -68,10 +74,8 @@ class Launcher:
         if loaded is None:
             kernel = kernel.resolved(arguments)
             loaded = self._loaded.get(kernel) or self._load(kernel)
-        blocks = -(-size // loaded.items)
-        if loaded.cooperative:
-            blocks = min(blocks, self._multiprocessors)
-        loaded.start(blocks, self._stream, self._parameters.pack(loaded.kinds, arguments))
+        blocks = loaded.shape.blocks(size, self._multiprocessors)
+        loaded.start(blocks, self._parameters.pack(loaded.kinds, arguments))
 
     def _load(self, kernel: Kernel) -> LoadedKernel:
         with self._lock:
@@ -84,38 +88,72 @@ class Launcher:
         """Link a kernel and load it on the GPU, unless an equal one is loaded."""
         digest = kernel_digest(kernel)
         found = self._by_digest.get(digest)
-        if found is None or found.items != kernel.items:
-            kinds = tuple(map(parameter_kind, kernel.signature))
-            shape = (kernel.block, kernel.items, kernel.cooperative)
-            found = LoadedKernel(_load_code(*link(kernel, self._cc)), kinds, *shape)
+        if found is None or found.shape != kernel.shape:
+            self._check_resources(kernel)
+            linked = link(kernel, self._cc)
+            code = _load_code(linked.code, linked.entry)
+            found = LoadedKernel(code, linked.layout, kernel.shape, self._stream)
             if digest is not None:
                 self._by_digest[digest] = found
         return found
+
+    def _check_resources(self, kernel: Kernel) -> None:
+        """Raise ``DeviceError`` if the GPU lacks what a kernel declares."""
+        if kernel.dynamic_shared > self._max_shared:
+            raise DeviceError(
+                f"kernel {kernel.name} needs {kernel.dynamic_shared} bytes of shared memory per block; the GPU has "
+                f"{self._max_shared}: use smaller arrays"
+            )
+        if kernel.cluster > 1 and self._cc < _CLUSTERS:
+            capability, minimum = (".".join(map(str, one)) for one in (self._cc, _CLUSTERS))
+            raise DeviceError(
+                f"kernel {kernel.name} runs in clusters of {kernel.cluster} blocks, which need compute capability "
+                f"{minimum}; the GPU has {capability}"
+            )
 
 
 class LoadedKernel:
     """A kernel loaded on a GPU, and the memory of its parameters, from which the driver copies them at each launch."""
 
-    def __init__(self, code: Any, kinds: tuple[Any, ...], block: int, items: int, cooperative: bool) -> None:
-        self.kinds, self.block, self.items, self.cooperative = kinds, block, items, cooperative
-        self._code = code
-        self._size = _SLOT * _count_parameters(kinds)
+    def __init__(self, code: Any, layout: tuple[Parameter, ...], shape: KernelShape, stream: int) -> None:
+        self.kinds, self.shape, self._code = parameter_kinds(layout), shape, code
+        if shape.dynamic_shared:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            _call("cuFuncSetAttribute", code, attribute, shape.dynamic_shared)
+        self._config = _launch_config(shape, stream)
+        self._size = _SLOT * count_words(layout)
         self._slots = ctypes.create_string_buffer(self._size or _SLOT)
         self._address = ctypes.addressof(self._slots)
         addresses = range(self._address, self._address + self._size, _SLOT)
         self._places = (ctypes.c_void_p * (len(addresses) or 1))(*addresses)
-        self._launch = (
-            "cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel",
-            (ctypes.addressof(self._places),) if cooperative else (ctypes.addressof(self._places), 0),
-        )
+        self._addresses = ctypes.addressof(self._places)
         self._lock = threading.Lock()
 
-    def start(self, blocks: int, stream: int, parameters: bytes) -> None:
+    def start(self, blocks: int, parameters: bytes) -> None:
         """Launch the kernel with packed parameters."""
-        name, places = self._launch
         with self._lock:
             ctypes.memmove(self._address, parameters, self._size)
-            _call(name, self._code, blocks, 1, 1, self.block, 1, 1, 0, stream, *places)
+            self._config.gridDimX = blocks
+            _call("cuLaunchKernelEx", self._config, self._code, self._addresses, 0)
+
+
+def _launch_config(shape: KernelShape, stream: int) -> Any:
+    """Return what the driver needs to know about launches of a kernel, but the number of blocks."""
+    config = driver.CUlaunchConfig()
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1
+    config.blockDimX, config.sharedMemBytes, config.hStream = shape.block, shape.dynamic_shared, stream
+    names, attributes = driver.CUlaunchAttributeID, []
+    if shape.cooperative:
+        attributes.append(driver.CUlaunchAttribute())
+        attributes[-1].id = names.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attributes[-1].value.cooperative = 1
+    if shape.cluster > 1:
+        attributes.append(driver.CUlaunchAttribute())
+        attributes[-1].id = names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        cluster = attributes[-1].value.clusterDim
+        cluster.x, cluster.y, cluster.z = shape.cluster, 1, 1
+    config.attrs, config.numAttrs = attributes, len(attributes)
+    return config
 
 
 def _load_code(code: bytes, entry: str) -> Any:
@@ -135,19 +173,27 @@ def _call(name: str, *arguments: Any) -> Any:
     return results[0] if results else None
 
 
-def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[bytes, str]:
-    """Return a kernel's machine code for a compute capability, and the name of its function.
+class LinkedKernel(NamedTuple):
+    """A kernel's machine code, the name of its function, and how it takes each argument."""
+
+    code: bytes
+    entry: str
+    layout: tuple[Parameter, ...]
+
+
+def link(kernel: Kernel, cc: tuple[int, int]) -> LinkedKernel:
+    """Return a kernel's machine code for a compute capability.
 
     The code is linked from LTO-IR. Linking from PTX would add functions for divisions and for shuffles of diverged
     warps, which need half as many registers again on chips before sm_90.
     """
 
-    def make() -> tuple[bytes, str]:
+    def make() -> LinkedKernel:
         ir = lowered(kernel)
-        return _link_lto(compile_ir(ir, cc, lto=True), cc), ir.entry
+        return LinkedKernel(_link_lto(compile_ir(ir, cc, lto=True), cc), ir.entry, ir.layout)
 
-    code, entry = stored(kernel, f"sm_{cc[0]}{cc[1]}", (*lowering_versions(), *_linker_versions()), make)
-    return code, entry
+    linked: LinkedKernel = stored(kernel, f"sm_{cc[0]}{cc[1]}", (*lowering_versions(), *_linker_versions()), make)
+    return linked
 
 
 def _link_lto(code: bytes, cc: tuple[int, int]) -> bytes:
@@ -206,32 +252,27 @@ _SLOT = 8
 _FLAGS = tuple(flag.to_bytes(_SLOT, "little") for flag in (0, 1))
 
 
-def parameter_kind(kind: Any) -> Any:
-    """Return how to pass a parameter of a Numba type: an array's dtype, what packs a scalar, or a tuple of both."""
-    if isinstance(kind, types.Array):
-        return np.dtype(numba.np.numpy_support.as_dtype(kind.dtype))
-    if isinstance(kind, types.BaseTuple):
-        return tuple(map(parameter_kind, kind))
-    if isinstance(kind, types.Boolean):
+def parameter_kinds(layout: Iterable[Parameter]) -> tuple[Any, ...]:
+    """Return how to pass each parameter: that of an array, what packs a number, or a tuple of both."""
+    return tuple(map(_kind, layout))
+
+
+@functools.cache  # equal parameters are one object
+def _kind(parameter: Parameter) -> Any:
+    if isinstance(parameter, ArrayParameter):
+        return parameter
+    if isinstance(parameter, tuple):
+        return parameter_kinds(parameter)
+    letter = "" if parameter is None else parameter.kind
+    if letter == "b":
         return lambda flag: _FLAGS[bool(flag)]
-    if isinstance(kind, types.Integer):
+    if letter in ("i", "u"):
         # In the order of bytes of these machines, the first ones are a smaller integer.
         return lambda number: (operator.index(number) & 0xFFFFFFFFFFFFFFFF).to_bytes(_SLOT, "little")
-    as_c = {"float32": ctypes.c_float, "float64": ctypes.c_double}.get(str(kind))
+    as_c = {"float32": ctypes.c_float, "float64": ctypes.c_double}.get(str(parameter))
     if as_c is None:
-        raise ArgumentTypeError(f"kernels on a GPU do not take numbers of type {kind}: pass an array of them")
+        raise ArgumentTypeError(f"kernels on a GPU do not take numbers of type {parameter}: pass an array of them")
     return lambda number: bytes(as_c(number)).ljust(_SLOT, b"\0")
-
-
-def _count_parameters(kinds: Iterable[Any]) -> int:
-    return sum(
-        _count_parameters(kind) if type(kind) is tuple else _OF_ARRAY if isinstance(kind, np.dtype) else 1
-        for kind in kinds
-    )
-
-
-_OF_ARRAY = 7
-"""Parameters of an array in Numba-CUDA's layout, which starts with two unused pointers."""
 
 
 class KernelParameters:
@@ -239,7 +280,7 @@ class KernelParameters:
 
     def __init__(self, pointer: Callable[[Any], int]) -> None:
         self._pointer = pointer
-        self._known: dict[int, tuple[weakref.ref[Any], np.dtype[Any], bytes]] = {}
+        self._known: dict[int, tuple[weakref.ref[Any], ArrayParameter, bytes]] = {}
 
     def pack(self, kinds: Iterable[Any], arguments: Iterable[Any]) -> bytes:
         """Return the parameters for arguments of these kinds, in order, of 8 bytes each.
@@ -258,28 +299,29 @@ class KernelParameters:
         for kind, argument in zip(kinds, arguments, strict=True):
             if type(kind) is tuple:
                 self._add(parts, kind, argument)
-            elif isinstance(kind, np.dtype):
-                _, dtype, parameters = known.get(id(argument)) or self._learn(argument)
-                if dtype is not kind and dtype != kind:
-                    raise ArgumentTypeError(f"the kernel expects an array of {kind}, not of {dtype}")
-                parts.append(parameters)
+            elif type(kind) is ArrayParameter:
+                packed = known.get(id(argument))
+                if packed is None or packed[1] is not kind:
+                    packed = self._learn(kind, argument)
+                parts.append(packed[2])
             else:
                 parts.append(kind(argument))
 
-    def _learn(self, array: Any) -> tuple[weakref.ref[Any], np.dtype[Any], bytes]:
+    def _learn(self, kind: ArrayParameter, array: Any) -> tuple[weakref.ref[Any], ArrayParameter, bytes]:
         is_contiguous = getattr(getattr(array, "flags", None), "c_contiguous", False)
         if not hasattr(type(array), "__cuda_array_interface__") or array.ndim != 1 or not is_contiguous:
             raise ArgumentTypeError(
                 f"kernels take contiguous arrays of one dimension in the memory of their GPU, as of CuPy, not "
                 f"{type(array).__name__}: use cupy.ascontiguousarray, or frontier.upload for arrays of the host"
             )
+        if array.dtype != kind.dtype:
+            raise ArgumentTypeError(f"the kernel expects an array of {kind.dtype}, not of {array.dtype}")
         key, known = id(array), self._known
 
         def forget(_: Any) -> None:
             known.pop(key, None)
 
-        itemsize = array.dtype.itemsize
-        parameters = (0, 0, array.size, itemsize, self._pointer(array), array.size, itemsize)
-        packed = b"".join(number.to_bytes(_SLOT, "little") for number in parameters)
-        known[key] = weakref.ref(array, forget), array.dtype, packed
+        words = kind.values(self._pointer(array), array.shape)
+        packed = b"".join(word.to_bytes(_SLOT, "little") for word in words)
+        known[key] = weakref.ref(array, forget), kind, packed
         return known[key]

@@ -1,5 +1,8 @@
 """Lowering of a CUDA kernel's Python function to LLVM IR, LTO-IR and PTX without a GPU or a CUDA context.
 
+Only this module of the engine imports Numba-CUDA, as only ``compiler_cuda`` of the kernels does; another compiler needs
+another implementation of both.
+
 Numba-CUDA queries the current GPU for its compute capability when one function calls another, and libNVVM for a
 constant data layout. This module intercepts both queries.
 """
@@ -9,12 +12,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
+
+import numba
+import numpy as np
 
 from gpu_pregel.errors import MissingPackageError
 from gpu_pregel.host.arguments import require
+from gpu_pregel.kernels.library.parameters import ArrayParameter, Parameter
 
 _DATA_LAYOUT = (
     "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-v16:16:16-"
@@ -22,16 +30,29 @@ _DATA_LAYOUT = (
 )
 _CAPABILITY = (7, 0)
 """The compute capability for which kernels are lowered: the lowest, as the LLVM IR is the same for all."""
+_ARRAY = ("unused", "unused", "size", "itemsize", "address", "shape", "strides")
+"""The words of an array parameter."""
 _lock = threading.RLock()
 _thread = threading.local()
 
 
 @dataclass(frozen=True)
 class KernelIR:
-    """A kernel as LLVM IR for NVVM: its own module, those of the functions that it calls, and its function's name."""
+    """A kernel as LLVM IR for NVVM.
+
+    Attributes
+    ----------
+    modules : tuple of str
+        Its own module, and those of the functions that it calls.
+    entry : str
+        The name of its function.
+    layout : tuple
+        How it takes each of its arguments.
+    """
 
     modules: tuple[str, ...]
     entry: str
+    layout: tuple[Parameter, ...]
 
 
 def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block: Any = None) -> KernelIR:
@@ -56,7 +77,27 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block:
     # A function that is called by none of the modules before its own would not be linked.
     modules: dict[int, str] = {}
     _add_modules(library, modules)
-    return KernelIR(tuple(modules.values()), library._entry_name)
+    return KernelIR(tuple(modules.values()), library._entry_name, layout_of(argument_types))
+
+
+def layout_of(argument_types: Iterable[Any]) -> tuple[Parameter, ...]:
+    """Return how a kernel takes arguments of these Numba types."""
+    return tuple(map(_parameter, argument_types))
+
+
+def _parameter(kind: Any) -> Parameter:
+    from numba.cuda import types
+
+    if isinstance(kind, types.Array):
+        return ArrayParameter(_dtype(kind.dtype), kind.ndim, _ARRAY)
+    if isinstance(kind, types.BaseTuple):
+        return layout_of(kind)
+    return None if isinstance(kind, types.NoneType) else _dtype(kind)
+
+
+def _dtype(kind: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = numba.np.numpy_support.as_dtype(kind)
+    return dtype
 
 
 def _add_modules(library: Any, modules: dict[int, str]) -> None:
@@ -76,6 +117,19 @@ def compile_ir(ir: KernelIR, cc: tuple[int, int], *, lto: bool) -> bytes:
         options["gen-lto"] = None
     code: bytes = nvvm.compile_ir(list(ir.modules), **options)
     return code
+
+
+def load_nvvm() -> None:
+    """Load libNVVM; each reason why it cannot be loaded has an exception of its own."""
+    from numba.cuda.cudadrv import nvvm
+
+    nvvm.NVVM()
+
+
+def compiler_version() -> str:
+    """Return the version of Numba-CUDA."""
+    _require_packages()
+    return version("numba-cuda")
 
 
 def nvvm_versions() -> tuple[object, ...]:

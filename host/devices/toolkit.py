@@ -87,7 +87,7 @@ def libnvvm_version() -> tuple[int, int]:
     numbers = ", ".join(f"i32 {number}" for number in ir_version)
     module = f'target triple = "nvptx64-nvidia-cuda"\ntarget datalayout = "{layout}"\n'
     module += f"define void @f() {{\n  ret void\n}}\n!nvvmir.version = !{{!0}}\n!0 = !{{{numbers}}}\n"
-    text = compile_ir(KernelIR((module,), "f"), (8, 0), lto=False).decode()
+    text = compile_ir(KernelIR((module,), "f", ()), (8, 0), lto=False).decode()
     found = re.search(r"release (\d+)\.(\d+)", text)
     if found is None:
         raise DeviceError(f"libNVVM does not name its version in {text[:200]!r}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gpu_pregel.host.devices.lowering import compiling_functions
+from gpu_pregel.host.devices.lowering import compiler_version, compiling_functions
 from gpu_pregel.host.traverse.compilation import COMPILE_ERRORS, unsupported_on_gpus, unsupported_ufunc
 from gpu_pregel.kernels import library
 from gpu_pregel.kernels.library.cache import load_value, save_value
@@ -24,7 +23,7 @@ def noted(digest: str | None, find: Callable[[], list[str]]) -> list[str]:
     """Return what is on disk by that digest, the version of Numba-CUDA and the code that finds it, or else is found."""
     if digest is None:
         return find()
-    name = f"raises-{version('numba-cuda')}-{_finding_code()}-{digest}"
+    name = f"raises-{compiler_version()}-{_finding_code()}-{digest}"
     known: list[str] | None = load_value(name)
     if known is None:
         known = find()

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umin, store_relaxed
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.hash_cuda import mix
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
 from gpu_pregel.kernels.library.loads_cuda import load_once

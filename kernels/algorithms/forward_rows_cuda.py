@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 

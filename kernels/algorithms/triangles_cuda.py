@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.algorithms.forward_rows_cuda import ITEMS, TILE, degree_of, joins_another, row_of, rows_of_tile
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import (
     ALL,

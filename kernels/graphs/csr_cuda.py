@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_umax
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, shuffle_up, sum_of_warp
 
@@ -51,7 +51,8 @@ def _make_find_largest(word: Any) -> Any:
         for k in range(ITEMS):
             e = np.uint64(first + np.uint64(k) * np.uint64(BLOCK))
             if e < np.uint64(len(src)):
-                largest = max(largest, np.uint64(src[e]), np.uint64(dst[e]))
+                u, v = np.uint64(src[e]), np.uint64(dst[e])
+                largest = max(max(largest, u), v)
         lane = lane_number()
         distance = np.uint32(WARP // 2)
         while distance > np.uint32(0):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.cuda import types
 
 from gpu_pregel.kernels.graphs.csr_cuda import thread_item
 from gpu_pregel.kernels.library.atomics_cuda import store_relaxed
+from gpu_pregel.kernels.library.compiler_cuda import types
 from gpu_pregel.kernels.library.jit_cuda import device, kernel
 
 NOT_NUMBERS, UNSORTED = 2, 3

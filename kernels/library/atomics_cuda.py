@@ -1,4 +1,4 @@
-"""Atomic operations on array elements in CUDA kernels: one relaxed instruction each, which returns the previous value.
+"""Atomic operations on array elements in CUDA kernels, relaxed instructions that return the previous value; the fence.
 
 They accept arrays of any numeric type of 4 or 8 bytes. Integer operations work on the bits of an element, so that
 floats can be compared and swapped, or ordered as integers, without a second view of the array.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
+
+from gpu_pregel.kernels.library.compiler_cuda import cgutils, intrinsic, types
 
 _ORDER = 'syncscope("device") monotonic'
 """Without a scope, NVVM orders atomics for chips from sm_100 with the host and other GPUs too (``.sys``)."""
@@ -42,6 +42,18 @@ def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> An
         return builder.atomic_rmw(operation, _element(context, builder, signature, arguments), word, _ORDER)
 
     return bits(array, index, value), codegen
+
+
+@intrinsic
+def fence(typingctx: Any) -> Any:
+    """Order the accesses of this thread before and after it, for all threads of the GPU."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), ())
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.nvvm.membar.gl"), ())
+        return context.get_dummy_value()
+
+    return types.void(), codegen
 
 
 @intrinsic

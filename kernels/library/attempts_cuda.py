@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.cuda import cgutils, types
-from numba.cuda.core import callconv
-from numba.cuda.extending import intrinsic
+from gpu_pregel.kernels.library.compiler_cuda import callconv, cgutils, intrinsic, types
 
 EXCEPTIONS = (
     *("Exception", "IndexError", "ValueError", "ZeroDivisionError", "AssertionError", "OverflowError", "TypeError"),

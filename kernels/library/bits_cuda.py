@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
+from gpu_pregel.kernels.library.compiler_cuda import intrinsic, types
 from gpu_pregel.kernels.library.jit_cuda import device
 
 WORD_BITS = 32

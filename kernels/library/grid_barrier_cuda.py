@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
-from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, load_relaxed
+from gpu_pregel.kernels.library.atomics_cuda import fence, fetch_and_add, load_relaxed
+from gpu_pregel.kernels.library.compiler_cuda import cuda
 from gpu_pregel.kernels.library.jit_cuda import device
 
 _SIGN = np.uint64(1 << 63)
@@ -27,10 +27,10 @@ def grid_barrier(arrivals: Any, place: Any, pause: Any = 0) -> None:
         arrival = np.uint64(1)
         if np.uint32(cuda.blockIdx.x) == np.uint32(0):
             arrival = np.uint64(_SIGN - np.uint64(np.uint32(cuda.gridDim.x) - np.uint32(1)))
-        cuda.threadfence()
+        fence()
         before = np.int64(fetch_and_add(arrivals, place, arrival))
         while before ^ load_relaxed(arrivals, place) >= np.int64(0):
             if pause > 0:
                 cuda.nanosleep(pause)
-        cuda.threadfence()
+        fence()
     cuda.syncthreads()

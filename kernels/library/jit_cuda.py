@@ -9,10 +9,9 @@ import functools
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
-from numba import cuda
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype
 
 BLOCK = 256
 """Threads per block, unless a kernel declares another number."""
@@ -21,6 +20,23 @@ WARPS = BLOCK // WARP
 """Warps per block of that size."""
 OFFSETS = object()
 """In a signature, an array of edge positions: uint32 or int64, as in the argument passed."""
+
+
+class KernelShape(NamedTuple):
+    """What a launch needs to know about a kernel beside its code; :class:`Kernel` describes the attributes."""
+
+    block: int
+    items: int
+    cooperative: bool
+    dynamic_shared: int
+    cluster: int
+
+    def blocks(self, size: int, multiprocessors: int) -> int:
+        """Return the number of blocks of a launch over ``size`` items."""
+        blocks = -(-size // self.items)
+        if self.cooperative:
+            blocks = min(blocks, multiprocessors - multiprocessors % self.cluster)
+        return blocks + -blocks % self.cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +61,12 @@ class Kernel:
     cooperative : bool
         Whether blocks wait for each other: a launch has at most one block per multiprocessor, so that all of them are
         resident.
+    dynamic_shared : int
+        Bytes of shared memory per block beside the arrays of fixed size; ``cuda.shared.array(0, dtype)`` is an array of
+        all of them. More than 48 KiB of shared memory are available only in this way.
+    cluster : int
+        Blocks that are resident together on neighbouring multiprocessors; a launch has whole clusters, so that its last
+        blocks may have no items. More than one need compute capability 9.0.
     """
 
     function: Callable[..., Any]
@@ -54,6 +76,13 @@ class Kernel:
     block: int
     items: int
     cooperative: bool = False
+    dynamic_shared: int = 0
+    cluster: int = 1
+
+    @property
+    def shape(self) -> KernelShape:
+        """Threads and items per block, and how blocks are launched."""
+        return KernelShape(self.block, self.items, self.cooperative, self.dynamic_shared, self.cluster)
 
     @property
     def name(self) -> str:
@@ -74,7 +103,7 @@ class Kernel:
 
     @functools.cache  # noqa: B019 (a kernel lives as long as its module or program)
     def _with_offsets(self, dtype: Any) -> Kernel:
-        array = numba.from_dtype(dtype)[::1]
+        array = from_dtype(dtype)[::1]
         return replace(self, signature=tuple(array if kind is OFFSETS else kind for kind in self.signature))
 
 
@@ -85,11 +114,14 @@ def kernel(
     block: int = BLOCK,
     items: int | None = None,
     cooperative: bool = False,
+    dynamic_shared: int = 0,
+    cluster: int = 1,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Declare a kernel by the types of its arguments; each thread has one work item unless ``items`` is given."""
 
     def declare(function: Callable[..., Any]) -> Kernel:
-        return Kernel(function, signature, frozenset(racy), frozenset(relaxed), block, items or block, cooperative)
+        shape = (block, items or block, cooperative, dynamic_shared, cluster)
+        return Kernel(function, signature, frozenset(racy), frozenset(relaxed), *shape)
 
     return declare
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
+
+from gpu_pregel.kernels.library.compiler_cuda import cgutils, intrinsic, types
 
 _WORD = ir.IntType(32)
 _GLOBAL = 1

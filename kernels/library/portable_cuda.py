@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda, types
-from numba.cuda.core import ir, rewrites
-from numba.cuda.extending import infer_getattr, lower_builtin, lower_cast, overload
-from numba.cuda.typing import templates
-
 from gpu_pregel.kernels.library import atomics, atomics_cuda, captured, draws, records, sorted_rows
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, float_of_bits
+from gpu_pregel.kernels.library.compiler_cuda import (
+    cuda,
+    infer_getattr,
+    ir,
+    lower_builtin,
+    lower_cast,
+    overload,
+    rewrites,
+    templates,
+    types,
+)
 
 _SIGNED = {32: types.int32, 64: types.int64}
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import cuda
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
 
+from gpu_pregel.kernels.library.compiler_cuda import cgutils, cuda, intrinsic, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, device
 
 ALL = np.uint32(0xFFFFFFFF)

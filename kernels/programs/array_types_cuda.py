@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba.cuda import types
 
 from gpu_pregel.kernels.library.captured import argument_type
+from gpu_pregel.kernels.library.compiler_cuda import from_dtype, types
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.programs.functions import Functions, parameter_dtypes
 
@@ -41,7 +40,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
     """The types for edge positions of dtype ``offset`` (uint32 or int64) and weights of dtype ``weight``, if any."""
 
     def array(dtype: Any) -> Any:
-        return numba.from_dtype(np.dtype(dtype))[::1]
+        return from_dtype(np.dtype(dtype))[::1]
 
     def arrays(dtypes: Any) -> Any:
         return types.Tuple(tuple(array(dtype) for dtype in dtypes))

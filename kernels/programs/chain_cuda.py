@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or, store_relaxed
 from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.grid_barrier_cuda import grid_barrier
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp, sum_up_to

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda
 
 from gpu_pregel.kernels.library import atomics_cuda
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_or, load_bits
 from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, float_of_bits
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype
 from gpu_pregel.kernels.library.jit_cuda import device
 from gpu_pregel.kernels.programs.functions import Functions
 from gpu_pregel.kernels.traverse.fields import Fields, make_cast
@@ -77,7 +76,7 @@ def make_combine(functions: Functions) -> Any:
     def by_function(message: Any, other: Any) -> Any:
         return cast(function(message, other))
 
-    identity, signed = functions.identity, numba.from_dtype(np.dtype(f"i{max(4, dtype.itemsize)}"))
+    identity, signed = functions.identity, from_dtype(np.dtype(f"i{max(4, dtype.itemsize)}"))
     if functions.takes_any:
         return first
     if dtype.kind == "f" and functions.built_in in ("min", "max"):
@@ -122,7 +121,7 @@ def _make_take_first(functions: Functions) -> Any:
 
 
 def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
-    as_element = numba.from_dtype(element)
+    as_element = from_dtype(element)
 
     def combine_integer(inbox: Any, v: Any, message: Any) -> Any:
         return operation(inbox, v, as_element(message))
@@ -133,7 +132,7 @@ def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
 def _make_ordered_float(functions: Functions) -> Any:
     """Combine floats by integer atomics: positive floats are ordered as their bits are, negative ones in reverse."""
     built_in, dtype, nothing = functions.built_in, functions.message.dtypes[0], _bits_of_nothing(functions)
-    signed = numba.from_dtype(np.dtype(f"i{dtype.itemsize}"))
+    signed = from_dtype(np.dtype(f"i{dtype.itemsize}"))
     positive = atomics_cuda.fetch_and_min if built_in == "min" else atomics_cuda.fetch_and_max
     negative = atomics_cuda.fetch_and_umax if built_in == "min" else atomics_cuda.fetch_and_umin
 
@@ -156,7 +155,7 @@ def _add_float(inbox: Any, v: Any, message: Any) -> Any:
 def _make_by_swapping(functions: Functions) -> Any:
     combine, cast = functions.combine, make_cast(device, functions.message)
     dtype = functions.message.dtypes[0]
-    number, element = numba.from_dtype(dtype), numba.from_dtype(inbox_dtypes(functions.message)[0])
+    number, element = from_dtype(dtype), from_dtype(inbox_dtypes(functions.message)[0])
 
     @device
     def combine_floats(bits: Any, message: Any) -> Any:

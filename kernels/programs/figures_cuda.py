@@ -11,12 +11,11 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
-from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
+from gpu_pregel.kernels.library.atomics_cuda import fence, fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device
 from gpu_pregel.kernels.library.warps_cuda import lane_number, shuffle, sum_of_warp
 from gpu_pregel.kernels.programs.apply import make_folding
@@ -44,9 +43,9 @@ def end_without_row(control: Any) -> None:
     """Set the done flag, by the last block to call this; all threads of the grid do."""
     cuda.syncthreads()
     if np.uint32(cuda.threadIdx.x) == np.uint32(0):
-        cuda.threadfence()
+        fence()
         if fetch_and_add(control, FINISHED, 1) == np.uint64(np.uint32(cuda.gridDim.x) - np.uint32(1)):
-            cuda.threadfence()
+            fence()
             control[np.uint32(DONE)] = 1
 
 
@@ -72,7 +71,7 @@ def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
     names: dict[str, Any] = {"bits_of_float": bits_of_float, "types": types}
     starts, merged, loaded, stores, published = [], [], [], [], []
     for k, (_, _, combine, dtype, identity) in enumerate(aggregators):
-        names |= {f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype), f"identity{k}": identity}
+        names |= {f"combine{k}": combine, f"type{k}": from_dtype(dtype), f"identity{k}": identity}
         starts.append(f"identity{k}")
         merged.append(f"type{k}(combine{k}(a[{k}], b[{k}]))")
         loaded.append(f"arrays[{k}][i]")
@@ -147,9 +146,9 @@ def _finish_block(sums: Any, counts: Any, control: Any) -> Any:
     cuda.syncthreads()
     if thread == np.uint32(0):
         # Release what the block has written up to the barrier; acquire what the blocks before it released.
-        cuda.threadfence()
+        fence()
         is_last[0] = fetch_and_add(control, FINISHED, 1) == np.uint64(blocks - np.uint32(1))
-        cuda.threadfence()
+        fence()
     cuda.syncthreads()
     return is_last[0] != np.uint32(0)
 

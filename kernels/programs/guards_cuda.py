@@ -9,10 +9,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-import numba
 import numpy as np
 
 from gpu_pregel.kernels.library.attempts_cuda import attempt
+from gpu_pregel.kernels.library.compiler_cuda import types
 from gpu_pregel.kernels.library.jit_cuda import device
 from gpu_pregel.kernels.programs.failures_cuda import record, role_bits
 from gpu_pregel.kernels.programs.functions import Functions, VertexContext
@@ -87,14 +87,14 @@ def _with_failing_messages(functions: Functions) -> Functions:
         "cast": make_cast(device, plain),
         "record": record,
         "bits": role_bits("combine"),
-        "status_of": numba.uint8,
+        "status_of": types.uint8,
         **packed_names,
     }
     arguments = "value, weight, ctx" if functions.per_edge else "value, ctx"
     send = f"def send({arguments}):\n    x = cast(function({arguments}))\n    return ({fields}, status_of(0))\n"
     combine = (
         f"def combine(a, b):\n    result, status = attempt(function, ({pack('a')}, {pack('b')}))\n"
-        f"    x = cast(result)\n    return ({fields}, status_of(max(status, a[{count}], b[{count}])))\n"
+        f"    x = cast(result)\n    return ({fields}, status_of(max(max(status, a[{count}]), b[{count}])))\n"
     )
     apply = (
         f"def apply(old, message, ctx):\n    status = message[{count}]\n    if status != 0:\n"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import load_relaxed, store_relaxed
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, get_bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 from gpu_pregel.kernels.programs.apply import make_take_message, make_update

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_and, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, get_bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes

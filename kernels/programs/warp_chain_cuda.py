@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float
+from gpu_pregel.kernels.library.compiler_cuda import cuda
 from gpu_pregel.kernels.library.jit_cuda import WARP, device
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.apply import make_change

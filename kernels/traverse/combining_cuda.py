@@ -10,10 +10,9 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, device
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
@@ -57,7 +56,7 @@ class Combining:
     @property
     def arrays(self) -> Any:
         """The type of arrays of messages."""
-        return types.Tuple([numba.from_dtype(dtype)[::1] for dtype in self.message.dtypes])
+        return types.Tuple([from_dtype(dtype)[::1] for dtype in self.message.dtypes])
 
 
 @functools.lru_cache(maxsize=1)

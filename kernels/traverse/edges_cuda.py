@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
@@ -55,7 +54,7 @@ class EdgeFunctions:
     @property
     def number(self) -> Any:
         """The type of a sum; of zeros where nothing is summed."""
-        return types.int64 if self.total is None else numba.from_dtype(self.total)
+        return types.int64 if self.total is None else from_dtype(self.total)
 
     @property
     def rows(self) -> tuple[Any, Any, Any]:
@@ -71,9 +70,9 @@ class EdgeFunctions:
 def row_types(offset: np.dtype[Any], weight: np.dtype[Any] | None) -> tuple[Any, Any, Any]:
     """Return the types of ``indptr``, ``indices`` and ``weights``; without weights an array is not read."""
     return (
-        numba.from_dtype(offset)[::1],
+        from_dtype(offset)[::1],
         _VERTICES,
-        numba.from_dtype(np.dtype(np.float32) if weight is None else weight)[::1],
+        from_dtype(np.dtype(np.float32) if weight is None else weight)[::1],
     )
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import Kernel, kernel
 
 
 @functools.cache
 def make_gather(size: int) -> Kernel:
     """``gather(array, places, found)``: copy the elements at ``places``; each has ``size`` bytes."""
-    elements = numba.from_dtype(np.dtype(f"u{size}"))[::1]
+    elements = from_dtype(np.dtype(f"u{size}"))[::1]
 
     @kernel(elements, types.uint32[::1], elements)
     def gather(array: Any, places: Any, found: Any) -> None:
@@ -29,7 +28,7 @@ def make_gather(size: int) -> Kernel:
 @functools.cache
 def make_scatter(size: int) -> Kernel:
     """``scatter(array, places, given)``: set the elements at ``places``, which differ; each has ``size`` bytes."""
-    elements = numba.from_dtype(np.dtype(f"u{size}"))[::1]
+    elements = from_dtype(np.dtype(f"u{size}"))[::1]
 
     @kernel(elements, types.uint32[::1], elements)
     def scatter(array: Any, places: Any, given: Any) -> None:

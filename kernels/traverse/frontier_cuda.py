@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, warp_number
@@ -240,7 +239,7 @@ def make_fold(total: Any) -> Kernel:
 
     ``total`` is the dtype of the sums.
     """
-    number = numba.from_dtype(total)
+    number = from_dtype(total)
     sums = number[::1]
 
     @kernel(sums, types.uint32, sums)

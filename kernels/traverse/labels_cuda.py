@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_up_to
@@ -75,7 +74,7 @@ def make_count(functions: LabelFunctions) -> tuple[Kernel, Kernel, Kernel, Kerne
 
 def _make_clear(functions: LabelFunctions) -> Kernel:
     sender, position = make_sender(functions.offset), position_type(functions.offset)
-    offsets = numba.from_dtype(functions.offset)[::1]
+    offsets = from_dtype(functions.offset)[::1]
 
     @kernel(*(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, offsets, _VERTICES, _SUMS))
     def clear_tables(
@@ -266,7 +265,7 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
 
 def _make_pieces(functions: LabelFunctions) -> Kernel:
     sender, best = make_sender(functions.offset), _make_best(functions)
-    put, offsets = make_put(device, functions.combining.message), numba.from_dtype(functions.offset)[::1]
+    put, offsets = make_put(device, functions.combining.message), from_dtype(functions.offset)[::1]
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, offsets),

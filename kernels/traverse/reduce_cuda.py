@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import lane_number, sum_of_warp
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows, make_combining
@@ -53,14 +52,14 @@ class RowOutput:
         warps, and the place of the first warp's.
         """
         if self.returns == "frontier":
-            offsets = numba.from_dtype(self.offset)[::1]
+            offsets = from_dtype(self.offset)[::1]
             return types.Tuple([offsets, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL])
         return types.Tuple([self.number[::1], types.uint32])
 
     @property
     def number(self) -> Any:
         """The type of a sum; int64 without."""
-        return types.int64 if self.total is None else numba.from_dtype(self.total)
+        return types.int64 if self.total is None else from_dtype(self.total)
 
     def make_deliver(self, finish: Any) -> Any:
         """``deliver(has_row, v, found, arrays, out)``: finish the rows of those lanes that have one.

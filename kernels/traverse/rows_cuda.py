@@ -11,9 +11,9 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, device
 from gpu_pregel.kernels.library.warps_cuda import ALL
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
+from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, sum_of_warp
 from gpu_pregel.kernels.traverse.frontier_cuda import BUFFER, EDGES, add_figures, append, gather, pieces_of
@@ -26,7 +25,7 @@ def make_sum(body: Any, arrays: Any, total: np.dtype[Any] | None) -> Kernel:
     The vertices are the first ``count`` of the queue; of all, if the queue is empty, those with a bit in ``words``; and
     all, if both are empty. ``arrays`` is the Numba type of the tuple, ``total`` the dtype of the sum.
     """
-    number, sums_up = types.int64 if total is None else numba.from_dtype(total), total is not None
+    number, sums_up = types.int64 if total is None else from_dtype(total), total is not None
 
     @kernel(_VERTICES, types.uint32, _VERTICES, arrays, number[::1], relaxed=("arrays",))
     def sum_over_vertices(queue: Any, count: Any, words: Any, arrays: Any, partials: Any) -> None:

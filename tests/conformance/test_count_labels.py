@@ -51,8 +51,14 @@ def weight_of(v: Any, u: Any, weight: Any, numbers: Any, found: Any, sums: Any) 
     return weight
 
 
-@pytest.mark.parametrize("labels", [3, 97, 10**9], ids=["few", "many", "different"])
-@pytest.mark.parametrize(("directed", "weight"), [(True, np.int64), (False, None)], ids=["directed", "undirected"])
+@pytest.mark.parametrize(
+    ("directed", "weight", "labels"),
+    [
+        pytest.param(False, None, 3, id="undirected-few"),
+        pytest.param(True, np.int64, 97, id="directed-many"),
+        pytest.param(False, None, 10**9, id="undirected-different"),
+    ],
+)
 @DEVICES
 def test_the_most_frequent_label_is_found(device: str, directed: bool, weight: Any, labels: int) -> None:
     graph = with_hubs(directed=directed, weight=weight)

@@ -59,14 +59,18 @@ def declarations(*, except_in: str = "") -> str:
 
 
 class IntrinsicRewriter:
-    """Rewrites the text of one linked and inlined module."""
+    """Rewrites the text of one linked and inlined module.
 
-    def __init__(self, kernel: str, entry: str, fallback: tuple[str, int]) -> None:
+    ``dynamic_shared`` has the offset and the size of the dynamic array in shared memory.
+    """
+
+    def __init__(self, kernel: str, entry: str, fallback: tuple[str, int], dynamic_shared: tuple[int, int]) -> None:
         self.sites: list[Site] = []
         self.uses_grid_barrier = False
         self._kernel = kernel
         self._entry = entry
         self._fallback = fallback
+        self._dynamic_offset, self._dynamic_size = dynamic_shared
         self._checks: set[str] = set()
         self._count = 0
         self._out: list[str] = []
@@ -205,11 +209,13 @@ class IntrinsicRewriter:
     def _intrinsic(self, call: _Call, name: str) -> None:
         if name in intrinsics.SPECIAL_REGISTERS:
             self._register(call, intrinsics.SPECIAL_REGISTERS[name])
-        elif name == SHARED:
-            address = self._hook(call, "emu_shared", self._widen(call, 0))
+        elif name in (SHARED, DYNAMIC_SHARED):
+            if name == DYNAMIC_SHARED and not self._dynamic_size:
+                raise self._locations.error(
+                    call.line, "shared array without a size: declare its kernel's dynamic_shared"
+                )
+            address = self._hook(call, "emu_shared", self._widen(call, 0) if name == SHARED else self._dynamic_offset)
             self._emit(f"{call.result} = inttoptr i64 {address} to ptr", call)
-        elif name == DYNAMIC_SHARED:
-            raise self._locations.error(call.line, "dynamic shared memory is not supported: declare a fixed size")
         elif name in intrinsics.BARRIERS:
             kind = intrinsics.BARRIERS[name]
             predicate = self._widen(call, len(call.arguments) - 1) if kind != intrinsics.BARRIER else 0
@@ -261,6 +267,8 @@ class IntrinsicRewriter:
             raise self._unsupported(call.line, f"uses the inline assembly {text!r}")
         if effect.kind == "register":
             self._register(call, effect.code)
+        elif effect.kind == "dynamic size":
+            self._narrow(call, str(self._dynamic_size))
         elif effect.kind == "fence":
             self._fence(call, effect.code)
         elif effect.kind == "load":

@@ -72,7 +72,7 @@ class Assembly:
 
     Attributes
     ----------
-    kind : {"register", "fence", "load", "store", "nothing"}
+    kind : {"register", "dynamic size", "fence", "load", "store", "nothing"}
     code : int
         Code of the special register, or level of the fence; for a load or store, 0 if it is not atomic, 1 if it is, and
         2 if its scope is the block.
@@ -87,6 +87,8 @@ def parse_assembly(text: str) -> Assembly | None:
     text = re.sub(r"\s+", " ", text).strip()
     if text in _ASSEMBLY_REGISTERS:
         return Assembly("register", _ASSEMBLY_REGISTERS[text])
+    if text == "mov.u32 $0, %dynamic_smem_size;":
+        return Assembly("dynamic size")
     if match := _ASSEMBLY_FENCES.fullmatch(text):
         return Assembly("fence", _FENCE_LEVELS[match[1] or match[2]])
     for kind, pattern in (("load", _ASSEMBLY_LOAD), ("store", _ASSEMBLY_STORE)):

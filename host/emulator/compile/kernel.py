@@ -20,6 +20,7 @@ from gpu_pregel.host.emulator.compile.locations import located_error
 from gpu_pregel.host.emulator.compile.translate import HostModule, SharedLayout, translate
 from gpu_pregel.host.emulator.machine import layout, runtime
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
+from gpu_pregel.kernels.library.parameters import Parameter
 
 _lock = threading.RLock()
 _CALLEE = re.compile(rf'@"?({re.escape(device_library.HOST)}\w+)')
@@ -41,8 +42,10 @@ class LoweredKernel:
         Name of the kernel's function in the first module.
     parameters : tuple of str
         Names of the parameters.
-    argument_types : tuple
-        Numba types of the parameters.
+    layout : tuple
+        How the code takes each argument.
+    dynamic_shared : int
+        Bytes of shared memory per block beside the arrays of fixed size.
     racy : frozenset of str
         Array parameters that are exempt from race detection.
     relaxed : frozenset of str
@@ -55,7 +58,8 @@ class LoweredKernel:
     modules: tuple[str, ...]
     entry: str
     parameters: tuple[str, ...]
-    argument_types: tuple[Any, ...]
+    layout: tuple[Parameter, ...]
+    dynamic_shared: int
     racy: frozenset[str]
     relaxed: frozenset[str]
     location: tuple[str, int]
@@ -120,7 +124,8 @@ def _compile(kernel: LoweredKernel) -> NativeCode:
     shared = SharedLayout()
     texts = _translated_modules(kernel, shared, machine)
     module = _link_and_inline(machine, [llvm.parse_assembly(text, context) for text in texts], kernel.entry)
-    intrinsics = IntrinsicRewriter(kernel.name, kernel.entry, kernel.location)
+    dynamic = shared.place_dynamic(kernel.dynamic_shared)
+    intrinsics = IntrinsicRewriter(kernel.name, kernel.entry, kernel.location, (dynamic, kernel.dynamic_shared))
     # Otherwise LLVM replaces a comparison of an element by a test of bits, and no index is checked.
     text = _CONSTANT_ARRAY.sub(r"\1externally_initialized \2", intrinsics.run(str(module)))
     module = llvm.parse_assembly(text, context)
@@ -133,11 +138,12 @@ def _compile(kernel: LoweredKernel) -> NativeCode:
         entry=0,
         sites=intrinsics.sites,
         shared_bytes=shared.size,
+        dynamic_shared=kernel.dynamic_shared,
         shared_granule=shared.granule,
         local_bytes=accesses.local_bytes,
         uses_grid_barrier=intrinsics.uses_grid_barrier,
         parameters=kernel.parameters,
-        argument_types=kernel.argument_types,
+        layout=kernel.layout,
         racy=kernel.racy,
         relaxed=kernel.relaxed,
     )

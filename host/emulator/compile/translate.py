@@ -23,6 +23,7 @@ from gpu_pregel.host.emulator.compile.ir_text import (
 
 SHARED = "emu.shared"
 DYNAMIC_SHARED = "emu.dynamic_shared_memory"
+_DYNAMIC_ALIGNMENT = 16
 CHECK = "emu.check."
 CHECK_OF = {
     "sdiv": "division", "udiv": "division", "srem": "division", "urem": "division",
@@ -71,6 +72,13 @@ class SharedLayout:
         offset = -(-self.size // alignment) * alignment
         self.size = offset + size
         self.granule = min(self.granule, smallest_number(kind))
+        return offset
+
+    def place_dynamic(self, size: int) -> int:
+        """Allocate the dynamic array, after all others, and return its offset."""
+        offset = -(-self.size // _DYNAMIC_ALIGNMENT) * _DYNAMIC_ALIGNMENT
+        if size:
+            self.size = offset + size
         return offset
 
 
@@ -149,6 +157,7 @@ def _place_shared(lines: Iterable[str], shared: SharedLayout) -> dict[str, int |
             kind = opaque(match[3])
             if size_and_alignment(kind)[0] == 0:
                 found[match[1]] = None
+                shared.granule = min(shared.granule, smallest_number(kind.replace("[0 x", "[1 x", 1)))
             else:
                 found[match[1]] = shared.place(kind, int(match[4] or 1))
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_pregel.kernels.library.parameters import Parameter
+
 BLOCK_FENCE = "block fence"
 """The kind of the sites of fences that order accesses within a block only."""
 
@@ -38,7 +40,9 @@ class CompiledKernel:
     sites : list of Site
         Indexed by the site numbers that the code passes to the machine.
     shared_bytes : int
-        Static shared memory per block.
+        Shared memory per block.
+    dynamic_shared : int
+        How much of it is not in arrays of fixed size.
     shared_granule : int
         Size of the smallest element type in shared memory: 1, 2, 4 or 8.
     local_bytes : int
@@ -47,8 +51,8 @@ class CompiledKernel:
         Whether the kernel needs a cooperative launch.
     parameters : tuple of str
         Names of the parameters.
-    argument_types : tuple
-        Numba types of the parameters.
+    layout : tuple
+        How the code takes each argument.
     racy : frozenset of str
         Array parameters that are exempt from race detection.
     relaxed : frozenset of str
@@ -59,11 +63,12 @@ class CompiledKernel:
     entry: int
     sites: list[Site]
     shared_bytes: int = 0
+    dynamic_shared: int = 0
     shared_granule: int = 1
     local_bytes: int = 0
     uses_grid_barrier: bool = False
     parameters: tuple[str, ...] = ()
-    argument_types: tuple[Any, ...] = ()
+    layout: tuple[Parameter, ...] = ()
     racy: frozenset[str] = frozenset()
     relaxed: frozenset[str] = frozenset()
     _engine: Any = field(repr=False, default=None)

@@ -11,6 +11,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 from gpu_pregel.host.emulator.machine.regions import Region
+from gpu_pregel.kernels.library.parameters import ArrayParameter, Parameter
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -23,13 +24,13 @@ def flatten(kernel: CompiledKernel, arguments: Sequence[Any]) -> tuple[Words, li
     ArgumentTypeError
         An argument does not have the declared type; the message names the parameter.
     """
-    if len(arguments) != len(kernel.argument_types):
+    if len(arguments) != len(kernel.layout):
         raise ArgumentTypeError(
-            f"kernel {kernel.name} takes {len(kernel.argument_types)} arguments "
+            f"kernel {kernel.name} takes {len(kernel.layout)} arguments "
             f"({', '.join(kernel.parameters)}), not {len(arguments)}"
         )
     flat = _ArgumentWords(kernel.name)
-    for name, kind, argument in zip(kernel.parameters, kernel.argument_types, arguments, strict=True):
+    for name, kind, argument in zip(kernel.parameters, kernel.layout, arguments, strict=True):
         flat.racy, flat.relaxed = name in kernel.racy, name in kernel.relaxed
         flat.add(name, kind, argument)
     return np.array(flat.words, np.int64), flat.regions
@@ -44,55 +45,49 @@ class _ArgumentWords:
         self.racy = self.relaxed = False
         self._kernel = kernel
 
-    def add(self, name: str, kind: Any, argument: Any) -> None:
-        """Append an argument of the declared type ``kind``."""
-        if hasattr(kind, "dtype") and hasattr(kind, "layout"):
+    def add(self, name: str, kind: Parameter, argument: Any) -> None:
+        """Append an argument."""
+        if isinstance(kind, ArrayParameter):
             self._add_array(name, kind, argument)
-        elif hasattr(kind, "types") or hasattr(kind, "count"):
+        elif isinstance(kind, tuple):
             self._add_tuple(name, kind, argument)
-        elif str(kind) == "none":
+        elif kind is None:
             if argument is not None:
                 raise self._mismatch(name, kind, argument)
             self.words.append(0)
         else:
             self._add_number(name, kind, argument)
 
-    def _mismatch(self, name: str, kind: Any, argument: Any, hint: str = "") -> ArgumentTypeError:
+    def _mismatch(self, name: str, kind: Parameter, argument: Any, hint: str = "") -> ArgumentTypeError:
         return ArgumentTypeError(
             f"kernel {self._kernel}: {name} must be {_expected_text(kind)}, not {_actual_text(argument)}{hint}"
         )
 
-    def _add_tuple(self, name: str, kind: Any, argument: Any) -> None:
-        kinds = tuple(kind)
+    def _add_tuple(self, name: str, kinds: tuple[Parameter, ...], argument: Any) -> None:
         if not isinstance(argument, tuple) or len(argument) != len(kinds):
-            raise self._mismatch(name, kind, argument)
+            raise self._mismatch(name, kinds, argument)
         for index, (part, value) in enumerate(zip(kinds, argument, strict=True)):
             self.add(f"{name}[{index}]", part, value)
 
-    def _add_array(self, name: str, kind: Any, argument: Any) -> None:
+    def _add_array(self, name: str, kind: ArrayParameter, argument: Any) -> None:
         if not hasattr(argument, "allocation"):
             hint = ": copy it to the device first" if isinstance(argument, (np.ndarray, list)) else ""
             raise self._mismatch(name, kind, argument, hint)
-        dtype = _dtype(kind.dtype)
+        dtype = kind.dtype
         if argument.dtype != dtype or argument.ndim != kind.ndim:
             raise self._mismatch(name, kind, argument)
-        self.words += [0, 0, argument.size, dtype.itemsize, _signed(argument.address), *argument.shape]
-        strides = [dtype.itemsize]
-        for size in reversed(argument.shape[1:]):
-            strides.insert(0, strides[0] * size)
-        self.words += strides
+        self.words += kind.values(_signed(argument.address), argument.shape)
         # A test may have elements of which only the last are in memory: the array then begins before its allocation.
         start = argument.allocation.address + argument.offset
         region = Region(name, start, argument.nbytes, dtype.itemsize, self.racy, argument.allocation, self.relaxed)
         self.regions.append(region)
 
-    def _add_number(self, name: str, kind: Any, argument: Any) -> None:
-        dtype = _dtype(kind)
+    def _add_number(self, name: str, dtype: np.dtype[Any], argument: Any) -> None:
         if hasattr(argument, "allocation") or np.ndim(argument) or isinstance(argument, (str, bytes, type(None))):
-            raise self._mismatch(name, kind, argument)
+            raise self._mismatch(name, dtype, argument)
         if dtype.kind == "b":
             if not isinstance(argument, (bool, np.bool_)):
-                raise self._mismatch(name, kind, argument)
+                raise self._mismatch(name, dtype, argument)
             self.words.append(int(argument))
         elif dtype.kind == "f":
             value = float(argument)
@@ -100,10 +95,10 @@ class _ArgumentWords:
             self.words.append(struct.unpack(f"={integer}", np.dtype(f"={code}").type(value).tobytes())[0])
         else:
             if not isinstance(argument, (int, np.integer, np.bool_)):
-                raise self._mismatch(name, kind, argument)
+                raise self._mismatch(name, dtype, argument)
             limits = np.iinfo(dtype)
             if not limits.min <= int(argument) <= limits.max:
-                raise self._mismatch(name, kind, argument)
+                raise self._mismatch(name, dtype, argument)
             self.words.append(_signed(int(argument)))
 
 
@@ -111,18 +106,12 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >= 1 << 63 else word
 
 
-def _dtype(kind: Any) -> np.dtype[Any]:
-    """Return the NumPy dtype of a Numba number type."""
-    name = str(kind)
-    return np.dtype("bool" if name.startswith("bool") else name)
-
-
-def _expected_text(kind: Any) -> str:
-    if hasattr(kind, "layout"):
+def _expected_text(kind: Parameter) -> str:
+    if isinstance(kind, ArrayParameter):
         return f"an array of {kind.dtype} on the device"
-    if hasattr(kind, "count") or hasattr(kind, "types"):
-        return f"a tuple of {len(tuple(kind))}"
-    return f"a number of type {kind}"
+    if isinstance(kind, tuple):
+        return f"a tuple of {len(kind)}"
+    return "None" if kind is None else f"a number of type {kind}"
 
 
 def _actual_text(argument: Any) -> str:

@@ -11,6 +11,8 @@ MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = ((1 << 31) - 1, 65535, 65535)
 MAX_STATIC_SHARED = 48 << 10
+MAX_SHARED = 99 << 10
+"""Bytes of shared memory of a block, dynamic memory included; many chips since sm_80 have no more."""
 MULTIPROCESSORS = 4
 MAX_RESIDENT_THREADS, MAX_RESIDENT_BLOCKS, MAX_RESIDENT_SHARED = 2048, 32, 100 << 10
 """Threads, blocks and bytes of shared memory that a multiprocessor can hold."""
@@ -18,12 +20,13 @@ MAX_RESIDENT_THREADS, MAX_RESIDENT_BLOCKS, MAX_RESIDENT_SHARED = 2048, 32, 100 <
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """The shape of a launch, the static shared memory per block, and whether all blocks run concurrently."""
+    """The shape of a launch, shared memory per block, also dynamic alone, and whether all blocks run concurrently."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int = 0
     cooperative: bool = False
+    dynamic_shared: int = 0
 
     @property
     def blocks(self) -> int:
@@ -67,8 +70,11 @@ def _problem(shape: LaunchShape, grid_barrier: bool) -> str | None:
         return f"a block of {size} threads: use 1 to {MAX_THREADS} in total and at most {limit}"
     if blocks * threads >= 1 << 32:
         return f"{blocks} blocks of {threads} threads: the emulated device supports at most {(1 << 32) - 1:,} threads"
-    if shared_bytes > MAX_STATIC_SHARED:
-        return f"{shared_bytes} bytes of static shared memory: the limit is {MAX_STATIC_SHARED} per block"
+    static = shared_bytes - shape.dynamic_shared
+    if static > MAX_STATIC_SHARED:
+        return f"{static} bytes of static shared memory: the limit is {MAX_STATIC_SHARED} per block"
+    if shared_bytes > MAX_SHARED:
+        return f"{shared_bytes} bytes of shared memory: the limit is {MAX_SHARED} per block"
     if shape.cooperative and blocks > cooperative_blocks(threads, shared_bytes):
         return (
             f"a cooperative launch of {blocks} blocks of {threads} threads with {shared_bytes} bytes of shared memory "

@@ -229,7 +229,7 @@ def run(
     sites = len(kernel.sites)
     if sites > MAX_SITES:
         raise EmulationError(f"kernel {kernel.name} has {sites} memory accesses and barriers: the limit is {MAX_SITES}")
-    shape = LaunchShape(grid, block, kernel.shared_bytes, cooperative)
+    shape = LaunchShape(grid, block, kernel.shared_bytes, cooperative, kernel.dynamic_shared)
     check_launch(kernel.name, shape, grid_barrier=kernel.uses_grid_barrier)
     loaded = load_machine()
     with _LOCK:

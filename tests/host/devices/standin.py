@@ -23,12 +23,17 @@ import pytest
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices import gpus
 from gpu_pregel.host.devices.gpus import Gpu, Gpus
-from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
+from gpu_pregel.host.emulator.machine.limits import MAX_SHARED, MAX_STATIC_SHARED, MULTIPROCESSORS
 from tests.devices import EXHAUSTIVE
 from tests.host.devices import fake_cupy
 from tests.host.devices.fake_cupy import CUDARuntimeError, FakeCupy, Stream
 from tests.kernels.chips import CHIPS
 
+DRIVER_TYPES = (
+    *("CUdevice_attribute", "CUfunction_attribute"),
+    *("CUlaunchAttribute", "CUlaunchAttributeID", "CUlaunchConfig"),
+)
+"""What launches use of cuda-bindings that works without a driver."""
 H100 = Gpu(0, "NVIDIA H100 (a stand-in)", (9, 0), 80 << 30)
 _ARRAY_WORDS = ("meminfo", "parent", "size", "itemsize", "pointer", "length", "stride")
 """Numba-CUDA's layout of an array parameter."""
@@ -93,9 +98,12 @@ class StandinGpu:
         assert fake_cupy.stack[-1] is stream
         if config.grid[0] > 0x7FFFFFFF or config.block != (kernel.block, 1, 1) or config.grid[1:] != (1, 1):
             raise CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: {config}")
+        if config.grid[0] % config.cluster or config.shared > self.driver.dynamic_shared.get(kernel, MAX_STATIC_SHARED):
+            raise CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: {config}")
         if config.is_cooperative and config.grid[0] > MULTIPROCESSORS:
             raise CUDARuntimeError(f"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: {config}")
-        assert config.is_cooperative == kernel.cooperative
+        declared = kernel.cooperative, kernel.cluster, kernel.dynamic_shared
+        assert (config.is_cooperative, config.cluster, config.shared) == declared
         arguments = parameters.arguments(kernel.signature)
         self.launches += 1
         stream.work.append(partial(self.machine.launch, kernel, config.grid[0] * kernel.items, *arguments))
@@ -117,19 +125,20 @@ class StandinDriver:
 
         from gpu_pregel.host.devices import launches
 
-        self.CUdevice_attribute = driver.CUdevice_attribute
+        vars(self).update({name: getattr(driver, name) for name in DRIVER_TYPES})
+        self.dynamic_shared: dict[Any, int] = {}
         self._gpu, self._link = gpu, launches.link
         self._linked: dict[tuple[bytes, str], Any] = {}
         self.loaded: list[Any] = []
 
-    def link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
+    def link(self, kernel: Any, cc: tuple[int, int]) -> Any:
         """Link a kernel, as the device does before it loads the code, for one of several chips or for all."""
         assert cc == H100.compute_capability
         for chip in _chips_for(kernel):
-            code, entry = self._link(kernel, chip)
-            assert f".text.{entry}\0".encode() in code
-        self._linked[code, entry] = kernel
-        return code, entry
+            linked = self._link(kernel, chip)
+            assert f".text.{linked.entry}\0".encode() in linked.code
+        self._linked[linked.code, linked.entry] = kernel
+        return linked
 
     def cuDeviceGet(self, number: int) -> tuple[int, int]:
         return 0, number
@@ -142,8 +151,11 @@ class StandinDriver:
         return (0,)
 
     def cuDeviceGetAttribute(self, attribute: Any, device: int) -> tuple[int, int]:
-        assert (attribute.name, device) == ("CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT", H100.number)
-        return 0, MULTIPROCESSORS
+        assert device == H100.number
+        return 0, {
+            "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT": MULTIPROCESSORS,
+            "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": MAX_SHARED,
+        }[attribute.name]
 
     def cuLibraryLoadData(self, code: bytes, *options: Any) -> tuple[int, bytes]:
         assert options == ([], [], 0, [], [], 0)
@@ -156,20 +168,36 @@ class StandinDriver:
         self.loaded.append(kernel)
         return 0, kernel
 
-    def cuLaunchKernel(self, kernel: Any, *arguments: Any) -> tuple[int]:
-        *shape, extra = arguments
-        assert extra == 0
-        return self._launch(kernel, False, *shape)
-
-    def cuLaunchCooperativeKernel(self, kernel: Any, *arguments: Any) -> tuple[int]:
-        return self._launch(kernel, True, *arguments)
-
-    def _launch(self, kernel: Any, is_cooperative: bool, *arguments: int) -> tuple[int]:
-        *shape, shared, stream, places = arguments
-        assert shared == 0
-        config = SimpleNamespace(grid=tuple(shape[:3]), block=tuple(shape[3:]), is_cooperative=is_cooperative)
-        self._gpu.start(Stream.every[stream], config, kernel, parameters_at(places, kernel.signature))
+    def cuFuncSetAttribute(self, kernel: Any, attribute: Any, value: int) -> tuple[int]:
+        assert attribute.name == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
+        self.dynamic_shared[kernel] = value
         return (0,)
+
+    def cuLaunchKernelEx(self, config: Any, kernel: Any, places: int, extra: int) -> tuple[int]:
+        assert extra == 0
+        passed = launch_of(config)
+        self._gpu.start(Stream.every[passed.stream], passed, kernel, parameters_at(places, kernel.signature))
+        return (0,)
+
+
+def launch_of(config: Any) -> SimpleNamespace:
+    """Decode the structure that describes a launch to the driver."""
+    grid = config.gridDimX, config.gridDimY, config.gridDimZ
+    block = config.blockDimX, config.blockDimY, config.blockDimZ
+    attributes = {one.id.name.removeprefix("CU_LAUNCH_ATTRIBUTE_"): one.value for one in config.attrs}
+    assert len(attributes) == config.numAttrs
+    cooperative, cluster = attributes.pop("COOPERATIVE", None), attributes.pop("CLUSTER_DIMENSION", None)
+    assert not attributes
+    if cluster is not None:
+        assert (cluster.clusterDim.y, cluster.clusterDim.z) == (1, 1)
+    return SimpleNamespace(
+        grid=grid,
+        block=block,
+        shared=config.sharedMemBytes,
+        stream=int(config.hStream),
+        is_cooperative=cooperative is not None and bool(cooperative.cooperative),
+        cluster=1 if cluster is None else cluster.clusterDim.x,
+    )
 
 
 class PassedParameters:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.errors import ArgumentTypeError, DeviceError
+from tests.host.devices import standin
 from tests.packages import needs
 
 pytestmark = pytest.mark.nvidia
@@ -34,19 +35,20 @@ class RecordingLauncher:
         self.current: list[int] = []
         self.loaded: list[Any] = []
         self._own_link = launches.link
-        self.CUdevice_attribute = driver.CUdevice_attribute
+        self.limits: list[tuple[Any, str, int]] = []
+        vars(self).update({name: getattr(driver, name) for name in standin.DRIVER_TYPES})
         monkeypatch.setattr(launches, "driver", self)
         monkeypatch.setattr(launches, "link", self.link)
         self.launcher = launches.Launcher(3, (9, 0), 0x51, _pointer)
 
-    def link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
+    def link(self, kernel: Any, cc: tuple[int, int]) -> Any:
         """Compile and link for a chip."""
         assert cc == (9, 0)
-        code, entry = self._own_link(kernel, cc)
-        assert code[:4] == b"\x7fELF"
-        assert f".text.{entry}".encode() in code
+        linked = self._own_link(kernel, cc)
+        assert linked.code[:4] == b"\x7fELF"
+        assert f".text.{linked.entry}".encode() in linked.code
         self.loaded.append(kernel)
-        return code, entry
+        return linked
 
     # The functions of the driver.
 
@@ -57,8 +59,11 @@ class RecordingLauncher:
         return 0, 0xC0 + device
 
     def cuDeviceGetAttribute(self, attribute: Any, device: int) -> tuple[int, int]:
-        assert (attribute.name, device) == ("CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT", 3)
-        return 0, 132
+        assert device == 3
+        return 0, {
+            "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT": 132,
+            "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
+        }[attribute.name]
 
     def cuCtxSetCurrent(self, context: int) -> tuple[int]:
         self.current.append(context - 0xC0)
@@ -74,24 +79,21 @@ class RecordingLauncher:
     def cuKernelGetFunction(self, kernel: Any) -> tuple[int, Any]:
         return 0, kernel
 
-    def cuLaunchKernel(self, kernel: Any, *arguments: int) -> tuple[int]:
-        *shape, extra = arguments
-        assert extra == 0
-        return self._launch(kernel, False, *shape)
+    def cuFuncSetAttribute(self, kernel: Any, attribute: Any, value: int) -> tuple[int]:
+        self.limits.append((kernel, attribute.name, value))
+        return (0,)
 
-    def cuLaunchCooperativeKernel(self, kernel: Any, *arguments: int) -> tuple[int]:
-        return self._launch(kernel, True, *arguments)
-
-    def _launch(self, kernel: Any, is_cooperative: bool, *arguments: int) -> tuple[int]:
+    def cuLaunchKernelEx(self, config: Any, kernel: Any, places: int, extra: int) -> tuple[int]:
         """Copy as many bytes of each parameter as the code declares, as the driver does."""
-        *shape, shared, stream, places = arguments
-        assert (shape[1:3], shape[4:], shared, stream) == ([1, 1], [1, 1], 0, 0x51)
+        passed = standin.launch_of(config)
+        assert (passed.grid[1:], passed.block[1:], passed.stream, extra) == ((1, 1), (1, 1), 0x51, 0)
         ptx = _ptx_of(kernel)
         declared = re.findall(r"\.param \.([uf]\d+)", ptx.split(".entry")[1].split(")")[0])
         sizes = [{"u64": 8, "u32": 4, "f32": 4, "f64": 8, "u8": 1}[one] for one in declared]
         addresses = (ctypes.c_uint64 * len(sizes)).from_address(places)
-        passed = list(map(ctypes.string_at, addresses, sizes))
-        self.calls.append(Call(shape[0], shape[3], is_cooperative, ptx, passed))
+        parameters = list(map(ctypes.string_at, addresses, sizes))
+        shape = passed.grid[0], passed.block[0], passed.is_cooperative, passed.cluster, passed.shared
+        self.calls.append(Call(*shape, ptx, parameters))
         return (0,)
 
 
@@ -101,6 +103,8 @@ class Call(NamedTuple):
     blocks: int
     block: int
     is_cooperative: bool
+    cluster: int
+    shared: int
     ptx: str
     parameters: list[bytes]
 
@@ -184,7 +188,7 @@ def test_machine_code_on_disk_depends_on_compiler_and_linker(
 
     def stored(kernel: Any, form: str, versions: tuple[object, ...], make: Any) -> Any:
         given.append((form, versions))
-        return b"\x7fELF", "compress"
+        return b"\x7fELF", "compress", ()
 
     monkeypatch.setattr(launches, "stored", stored)
     recorded._own_link(components_cuda.compress, (8, 9))
@@ -208,6 +212,52 @@ def test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most(recorded: R
     assert [call.blocks for call in recorded.calls] == [1, 80, 132]
     assert all(call.is_cooperative for call in recorded.calls)
     assert ".minnctapersm 1" in recorded.calls[0].ptx
+
+
+def test_a_launch_states_shared_memory_and_clusters(recorded: RecordingLauncher) -> None:
+    from numba import cuda
+    from numba.cuda import types
+
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(types.uint32[::1], dynamic_shared=200 << 10, cluster=8, items=100)
+    def reverse(out: Any) -> None:
+        words = cuda.shared.array(0, types.uint32)
+        words[cuda.threadIdx.x] = out[cuda.threadIdx.x]
+        cuda.syncthreads()
+        out[cuda.threadIdx.x] = words[255 - cuda.threadIdx.x]
+
+    @kernel(cooperative=True, cluster=8)
+    def nothing() -> None:
+        pass
+
+    launch, out = recorded.launcher.launch, _array(256, np.uint32, 0x10000)
+    for size in (801, 800):
+        launch(reverse, size, (out,))
+    launch(nothing, 1 << 20, ())
+    launch(replace(reverse, dynamic_shared=4096, cluster=1), 801, (out,))
+    expected = [(16, False, 8, 200 << 10), (8, False, 8, 200 << 10), (128, True, 8, 0), (9, False, 1, 4096)]
+    assert [(one.blocks, one.is_cooperative, one.cluster, one.shared) for one in recorded.calls] == expected
+    assert ".extern .shared" in recorded.calls[0].ptx
+    limits = [(name, value) for _, name, value in recorded.limits]
+    assert limits == [("CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", size) for size in (200 << 10, 4096)]
+
+
+def test_a_kernel_that_the_gpu_cannot_run_is_not_linked(recorded: RecordingLauncher) -> None:
+    from gpu_pregel.host.devices.launches import Launcher
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    def nothing() -> None:
+        pass
+
+    with pytest.raises(DeviceError, match="nothing needs 232449 bytes of shared memory per block; the GPU has 232448"):
+        recorded.launcher.launch(kernel(dynamic_shared=232449)(nothing), 1, ())
+    older = Launcher(3, (8, 9), 0x51, _pointer)
+    with pytest.raises(
+        DeviceError, match=r"clusters of 2 blocks, which need compute capability 9\.0; the GPU has 8\.9"
+    ):
+        older.launch(kernel(cluster=2)(nothing), 1, ())
+    assert not recorded.loaded
 
 
 def test_parameters_match_the_code_and_numba(recorded: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +302,8 @@ def test_numbers_have_the_bytes_that_cuda_core_passes() -> None:
     from cuda.core._kernel_arg_handler import ParamHolder
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import parameter_kind
+    from gpu_pregel.host.devices.launches import parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
     numbers: list[tuple[Any, Any, Any]] = [
         (types.int64, -3, ctypes.c_int64),
@@ -269,7 +320,7 @@ def test_numbers_have_the_bytes_that_cuda_core_passes() -> None:
     holder = ParamHolder(tuple(as_c(number) for _, number, as_c in numbers))
     places = (ctypes.c_uint64 * len(numbers)).from_address(holder.ptr)
     for place, (kind, number, as_c) in zip(places, numbers, strict=True):
-        packed = parameter_kind(kind)(number)
+        packed = parameter_kinds(layout_of([kind]))[0](number)
         size = 1 if as_c is bool else ctypes.sizeof(as_c)
         assert (packed[:size], len(packed)) == (ctypes.string_at(place, size), 8)
 
@@ -331,8 +382,8 @@ def test_a_kernel_can_be_launched_again_after_a_failure(
     labels = _array(8, np.uint32, 0x10000)
     for fail in (unknown, lambda *_: (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)):
         with monkeypatch.context() as patch:
-            patch.setattr(recorded, "cuLaunchKernel", fail, raising=False)
-            with pytest.raises(RuntimeError, match="the NVIDIA driver failed: cuLaunchKernel returned") as caught:
+            patch.setattr(recorded, "cuLaunchKernelEx", fail, raising=False)
+            with pytest.raises(RuntimeError, match="the NVIDIA driver failed: cuLaunchKernelEx returned") as caught:
                 recorded.launcher.launch(components_cuda.compress, 8, (labels,))
         assert is_cuda_error(caught.value)
         recorded.launcher.launch(components_cuda.compress, 8, (labels,))
@@ -343,7 +394,8 @@ def test_a_kernel_can_be_launched_again_after_a_failure(
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
     queried: list[int] = []
 
@@ -351,9 +403,12 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
         queried.append(_pointer(array))
         return queried[-1]
 
-    parameters, double = KernelParameters(pointer), np.dtype(np.float64)
+    parameters, (double, flag) = (
+        KernelParameters(pointer),
+        parameter_kinds(layout_of([types.float64[::1], types.boolean])),
+    )
     array = _array(4, np.float64, 0x4000)
-    first, flag = parameters.pack((double,), (array,)), parameter_kind(types.boolean)
+    first = parameters.pack((double,), (array,))
     assert parameters.pack(((double, flag),), ((array, 1),)) == first + b"\1" + bytes(7)
     assert queried == [0x4000]
     assert parameters.pack((double,), (array[1:],)) == b"".join(_array_parameters(0x4008, 3, 8))
@@ -365,12 +420,28 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
     assert not parameters._known
 
 
+def test_an_array_is_passed_as_each_kernel_takes_it() -> None:
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kinds
+    from gpu_pregel.kernels.library.parameters import ArrayParameter, count_words
+
+    parameters, array, double = KernelParameters(_pointer), _array(4, np.float64, 0x4000), np.dtype(np.float64)
+    layout = [ArrayParameter(double, 1, words) for words in (("address", "shape"), ("strides", "address"))]
+    packed = [parameters.pack(parameter_kinds([one]), (array,)) for one in (*layout, layout[0])]
+    expected = [(0x4000, 4), (8, 0x4000), (0x4000, 4)]
+    assert packed == [b"".join(number.to_bytes(8, "little") for number in words) for words in expected]
+    assert count_words([*layout, (layout[0], double), None]) == 8
+
+
 def test_invalid_arguments() -> None:
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
-    parameters, byte = KernelParameters(_pointer), parameter_kind(types.uint8[::1])
+    def kinds(*signature: Any) -> tuple[Any, ...]:
+        return parameter_kinds(layout_of(signature))
+
+    parameters, (byte,) = KernelParameters(_pointer), kinds(types.uint8[::1])
     flat = _array(8, np.uint8, 0)
     of_numba = type("DeviceNDArray", (), {"__cuda_array_interface__": {}, "flags": {"C_CONTIGUOUS": True}, "ndim": 1})
     for wrong in ([1], np.zeros(3, np.uint8), 5, flat[::2], flat.reshape(2, 4), of_numba()):
@@ -381,16 +452,16 @@ def test_invalid_arguments() -> None:
     with pytest.raises(ArgumentTypeError, match="the kernel expects an array of uint8, not of bool"):
         parameters.pack((byte,), (_array(8, np.bool_, 0),))
     with pytest.raises(TypeError, match="float"):
-        parameters.pack((parameter_kind(types.int64),), (1.5,))
+        parameters.pack(kinds(types.int64), (1.5,))
     with pytest.raises(ArgumentTypeError, match="do not take numbers of type complex128"):
-        parameter_kind(types.complex128)
+        kinds(types.complex128)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         parameters.pack((byte, byte), (_array(8, np.uint8, 0),))
 
 
 def test_the_functions_of_the_driver_exist() -> None:
     driver = needs("cuda.bindings.driver", "emulated")
-    for name in ("LaunchKernel", "LaunchCooperativeKernel", "LibraryLoadData", "LibraryGetKernel", "KernelGetFunction"):
+    for name in ("LaunchKernelEx", "FuncSetAttribute", "LibraryLoadData", "LibraryGetKernel", "KernelGetFunction"):
         assert callable(getattr(driver, f"cu{name}"))
     for name in ("CtxSetCurrent", "DeviceGet", "DeviceGetAttribute", "DevicePrimaryCtxRetain"):
         assert callable(getattr(driver, f"cu{name}"))

@@ -141,11 +141,12 @@ def test_memory_is_limited(device: Any) -> None:
 def test_parameters_are_decoded_by_the_types_of_the_kernel(device: Any) -> None:
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import parameter_kind
+    from gpu_pregel.host.devices.launches import parameter_kinds
+    from gpu_pregel.host.devices.lowering import layout_of
 
     signature = (types.float32, types.boolean, types.int64, types.Tuple((types.uint32[::1], types.float64)))
     array = device.upload(chain(3))
-    kinds = tuple(map(parameter_kind, signature))
+    kinds = parameter_kinds(layout_of(signature))
     packed = ctypes.create_string_buffer(device._launcher._parameters.pack(kinds, (1.5, True, -1, (array, 0.1))))
     places = range(ctypes.addressof(packed), ctypes.addressof(packed) + len(packed) - 1, 8)
     first, flag, number, (passed, last) = standin.PassedParameters(places).arguments(signature)
@@ -191,6 +192,31 @@ def test_each_kernel_is_loaded_once_and_launched_in_blocks_or_together(gpu: Stan
     loaded = [one.name for one in gpu.driver.loaded[before:]]
     assert loaded.count("fill") == 1
     assert len(loaded) == len(set(loaded))
+
+
+def test_kernels_with_dynamic_shared_memory_and_clusters_run(gpu: StandinGpu) -> None:
+    from numba import cuda
+    from numba.cuda import types
+
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(types.int64[::1], dynamic_shared=64 << 10, cluster=4, items=1)
+    def count_blocks(out: Any) -> None:
+        numbers = cuda.shared.array(0, types.int64)
+        numbers[len(numbers) - 1 - cuda.threadIdx.x] = cuda.gridDim.x
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0 and cuda.blockIdx.x < len(out):
+            out[cuda.blockIdx.x] = numbers[len(numbers) - 256]
+
+    with gpu.installed():
+        device: Any = get_device("cuda")
+        out = device.empty(5, np.int64)
+        device.launch(count_blocks, 5, out)
+        assert device.download(out).tolist() == [8] * 5
+        # Without the attribute of the function, the driver would refuse the launch.
+        gpu.driver.dynamic_shared.clear()
+        with pytest.raises(DeviceError, match="CUDA_ERROR_INVALID_VALUE"):
+            device.launch(count_blocks, 5, out)
 
 
 def test_a_chip_that_is_newer_than_the_packages_is_refused_before_any_work(gpu: StandinGpu) -> None:

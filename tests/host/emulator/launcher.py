@@ -6,6 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,11 @@ def compile_cached(
     signature: tuple[Any, ...],
     racy: tuple[str, ...] = (),
     relaxed: tuple[str, ...] = (),
+    dynamic_shared: int = 0,
 ) -> CompiledKernel:
     """Compile a kernel once for all tests."""
-    return compile_for_emulation(Kernel(function, signature, frozenset(racy), frozenset(relaxed), BLOCK, BLOCK))
+    kernel = Kernel(function, signature, frozenset(racy), frozenset(relaxed), BLOCK, BLOCK)
+    return compile_for_emulation(replace(kernel, dynamic_shared=dynamic_shared))
 
 
 def signature_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -66,9 +69,10 @@ def launch(
     seed: int = 0,
     cooperative: bool = False,
     counts: bool = False,
+    dynamic_shared: int = 0,
 ) -> tuple[CompiledKernel, AccessCounts | None]:
     """Compile a kernel for the types of its arguments, device arrays and scalars, and run it."""
-    kernel = compile_cached(function, signature_of(arguments), racy, relaxed)
+    kernel = compile_cached(function, signature_of(arguments), racy, relaxed, dynamic_shared)
     words, regions = flatten(kernel, arguments)
     counted = AccessCounts(len(kernel.sites)) if counts else None
     run(

@@ -61,7 +61,7 @@ def test_one_instruction_of_the_scope_of_the_gpu(chip: str) -> None:
     # From sm_100 an atomic operation without a scope would be one of the whole system.
     assert found == [f"global.{name}" for name in _NAMES]
     assert not re.search(r"\.sys\b", ptx)
-    code, entry = launches.link(every_operation, CHIPS[chip])
+    code, entry, _ = launches.link(every_operation, CHIPS[chip])
     assert chips.opcodes_in(code, entry).count(_RED) == 8
 
 

@@ -23,8 +23,8 @@ _KERNELS = faults_in(
     ),
     (
         "the largest source is not a destination",
-        "largest = max(largest, np.uint64(src[e]), np.uint64(dst[e]))",
-        "largest = max(largest, np.uint64(src[e]))",
+        "largest = max(max(largest, u), v)",
+        "largest = max(largest, u)",
         f"{_TESTS}test_ids[src0-dst0-options0-True]",
     ),
     (

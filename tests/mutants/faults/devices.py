@@ -175,18 +175,6 @@ _CALLS = faults_in(
 _LAUNCHER = faults_in(
     "host/devices/launches.py",
     (
-        "a launch lacks the block of the last items",
-        "-(-size // loaded.items)",
-        "max(1, size // loaded.items)",
-        f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
-    ),
-    (
-        "items are taken as threads",
-        "-(-size // loaded.items)",
-        "-(-size // loaded.block)",
-        f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
-    ),
-    (
         "each launch loads its kernel",
         "            if kernel not in self._loaded:\n",
         "            if True:\n",
@@ -201,8 +189,8 @@ _LAUNCHER = faults_in(
     ),
     (
         "arrays of another dtype are passed",
-        "                if dtype is not kind and dtype != kind:\n",
-        "                if False:\n",
+        "        if array.dtype != kind.dtype:\n",
+        "        if False:\n",
         f"{_LAUNCHES}test_invalid_arguments",
     ),
     (
@@ -213,8 +201,8 @@ _LAUNCHER = faults_in(
     ),
     (
         "parameters of an array are made at each launch",
-        "        known[key] = weakref.ref(array, forget), array.dtype, packed\n        return known[key]\n",
-        "        return weakref.ref(array, forget), array.dtype, packed\n",
+        "        known[key] = weakref.ref(array, forget), kind, packed\n        return known[key]\n",
+        "        return weakref.ref(array, forget), kind, packed\n",
         f"{_LAUNCHES}test_array_parameters_are_cached_while_the_array_exists",
     ),
     (
@@ -231,9 +219,33 @@ _LAUNCHER = faults_in(
     ),
     (
         "blocks that wait for each other are launched plainly",
-        '"cuLaunchCooperativeKernel" if cooperative else',
-        '"cuLaunchCooperativeKernel" if False else',
+        "    if shape.cooperative:\n",
+        "    if False:\n",
         f"{_LAUNCHES}test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most",
+    ),
+    (
+        "blocks are launched in no clusters",
+        "    if shape.cluster > 1:\n",
+        "    if False:\n",
+        f"{_LAUNCHES}test_a_launch_states_shared_memory_and_clusters",
+    ),
+    (
+        "the size of shared memory is not passed",
+        " = shape.block, shape.dynamic_shared, stream",
+        " = shape.block, 0, stream",
+        f"{_LAUNCHES}test_a_launch_states_shared_memory_and_clusters",
+    ),
+    (
+        "more shared memory is used than the function may",
+        '            _call("cuFuncSetAttribute", code, attribute, shape.dynamic_shared)\n',
+        "            pass\n",
+        f"{_LAUNCHES}test_a_launch_states_shared_memory_and_clusters",
+    ),
+    (
+        "an equal kernel of another shape is launched",
+        "found is None or found.shape != kernel.shape",
+        "found is None",
+        f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
     ),
     (
         "a new thread has no context",
@@ -242,10 +254,61 @@ _LAUNCHER = faults_in(
         f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
     (
+        "an array is passed as it was for another kernel",
+        " or packed[1] is not kind:",
+        ":",
+        f"{_LAUNCHES}test_an_array_is_passed_as_each_kernel_takes_it",
+    ),
+)
+_SHAPES = faults_in(
+    "kernels/library/jit_cuda.py",
+    (
+        "a launch lacks the block of the last items",
+        "blocks = -(-size // self.items)",
+        "blocks = max(1, size // self.items)",
+        f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
+    ),
+    (
+        "items are taken as threads",
+        "-(-size // self.items)",
+        "-(-size // self.block)",
+        f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
+    ),
+    (
+        "a launch has part of a cluster",
+        "return blocks + -blocks % self.cluster",
+        "return blocks",
+        f"{_LAUNCHES}test_a_launch_states_shared_memory_and_clusters",
+    ),
+    (
+        "a cooperative launch has a cluster more than is resident",
+        "min(blocks, multiprocessors - multiprocessors % self.cluster)",
+        "min(blocks, multiprocessors)",
+        f"{_LAUNCHES}test_a_launch_states_shared_memory_and_clusters",
+    ),
+)
+_DYNAMIC = faults_in(
+    "host/emulator/compile/translate.py",
+    (
+        "dynamic shared memory overlaps the arrays of fixed size",
+        "offset = -(-self.size // _DYNAMIC_ALIGNMENT) * _DYNAMIC_ALIGNMENT",
+        "offset = 0",
+        "tests/host/emulator/compile/test_translate.py::test_a_shared_array_without_a_size_is_what_the_kernel_declares",
+    ),
+)
+_PARAMETERS = faults_in(
+    "kernels/library/parameters.py",
+    (
         "an array's shape is its size in bytes",
-        "parameters = (0, 0, array.size, itemsize, self._pointer(array), array.size, itemsize)",
-        "parameters = (0, 0, array.size, itemsize, self._pointer(array), array.nbytes, itemsize)",
+        '{"shape": shape,',
+        '{"shape": [size * itemsize for size in shape],',
+        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
+    ),
+    (
+        "strides are counted in elements",
+        "[itemsize * math.prod(",
+        "[math.prod(",
         f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
 )
-FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER)
+FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER, *_SHAPES, *_DYNAMIC, *_PARAMETERS)

@@ -6,10 +6,10 @@ from tests.mutants.fault import faults_in
 
 _REDUCE = "tests/conformance/test_reduce_rows.py::"
 _ROWS = f"{_REDUCE}test_rows_are_combined_as_by_numpy[emulated-directed-sum]"
-_LABELS = "tests/conformance/test_count_labels.py::test_the_most_frequent_label_is_found[emulated-undirected-"
+_LABELS = "tests/conformance/test_count_labels.py::test_the_most_frequent_label_is_found[emulated-"
 _TABLES = "tests/conformance/test_count_labels.py::test_tables_of_many_lengths[emulated]"
 _SCORES = "tests/conformance/test_count_labels.py::test_largest_label_and_negative_scores[emulated]"
-_FEW, _MANY, _DIFFERENT = f"{_LABELS}few]", f"{_LABELS}many]", f"{_LABELS}different]"
+_FEW, _MANY, _DIFFERENT = f"{_LABELS}undirected-few]", f"{_LABELS}directed-many]", f"{_LABELS}undirected-different]"
 
 _REDUCTIONS = faults_in(
     "kernels/traverse/reduce_cuda.py",

@@ -19,24 +19,29 @@ _BATCHES = f"{_STATE}test_pushes_to_partitions_are_launched_in_batches_and_end_w
 _CHAIN = "tests/host/programs/test_cuda_chains.py::"
 _RESULTS = f"{_CHAIN}test_results_and_figures_equal_those_of_the_cpu[emulated-150]"
 _FENCED = (
-    "        cuda.threadfence()\n"
+    "        fence()\n"
     "        is_last[0] = fetch_and_add(control, FINISHED, 1) == np.uint64(blocks - np.uint32(1))\n"
-    "        cuda.threadfence()\n"
+    "        fence()\n"
 )
 _LAST = _FENCED.splitlines(keepends=True)[1]
 
 _FIGURES = faults_in(
     "kernels/programs/figures_cuda.py",
-    ("no fence before the counter of blocks", _FENCED, _LAST + "        cuda.threadfence()\n", _AGGREGATES),
-    ("no fence after the counter of blocks", _FENCED, "        cuda.threadfence()\n" + _LAST, _AGGREGATES),
+    ("no fence before the counter of blocks", _FENCED, _LAST + "        fence()\n", _AGGREGATES),
+    ("no fence after the counter of blocks", _FENCED, "        fence()\n" + _LAST, _AGGREGATES),
     ("no fence beside the counter of blocks", _FENCED, _LAST, _AGGREGATES),
     (
         "the fence before the counter of blocks is a block's",
-        "        cuda.threadfence()\n        is_last",
+        "        fence()\n        is_last",
         "        cuda.threadfence_block()\n        is_last",
         _AGGREGATES,
     ),
-    ("both fences beside the counter are a block's", _FENCED, _FENCED.replace("fence()", "fence_block()"), _AGGREGATES),
+    (
+        "both fences beside the counter are a block's",
+        _FENCED,
+        _FENCED.replace("fence()", "cuda.threadfence_block()"),
+        _AGGREGATES,
+    ),
     (
         "no barrier before the counter of blocks",
         "    cuda.syncthreads()\n    if thread == np.uint32(0):\n        # Release",

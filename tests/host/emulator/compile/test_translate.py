@@ -23,7 +23,7 @@ from gpu_pregel.host.emulator.compile.ir_text import (
     typed_value,
 )
 from gpu_pregel.host.emulator.compile.translate import SharedLayout, translate
-from tests.host.emulator.launcher import SEEDS, compile_cached, launch, memory, on_device
+from tests.host.emulator.launcher import SEEDS, compile_cached, fault_of, launch, memory, on_device
 
 HEADER = 'target triple = "x86_64-unknown-linux-gnu"'
 
@@ -117,6 +117,42 @@ def test_llvm_parses_the_modules() -> None:
     out = memory.empty(32, np.float32)
     launch(kernel, (x, x), out)
     np.testing.assert_array_equal(out.get(), np.arange(32) + table[np.arange(32) % 5])
+
+
+def test_a_shared_array_without_a_size_is_what_the_kernel_declares() -> None:
+    def kernel(out: Any) -> None:
+        flags = cuda.shared.array(3, types.int8)
+        numbers = cuda.shared.array(0, types.int32)
+        t = cuda.threadIdx.x
+        if t < 3:
+            flags[t] = t
+        for k in range(t, len(numbers), 32):
+            numbers[k] = k
+        cuda.syncthreads()
+        out[t] = numbers[len(numbers) - 1 - t] + flags[t % 3]
+
+    for seed in SEEDS:
+        out = memory.empty(32, np.int64)
+        launch(kernel, out, seed=seed, dynamic_shared=64 << 10)
+        assert out.get().tolist() == [(16 << 10) - 1 - t + t % 3 for t in range(32)]
+    made = compile_cached(kernel, (types.int64[::1],), dynamic_shared=64 << 10)
+    assert (made.shared_bytes, made.dynamic_shared) == (16 + (64 << 10), 64 << 10)
+    with pytest.raises(EmulationError, match="104464 bytes of shared memory: the limit is 101376 per block"):
+        launch(kernel, out, dynamic_shared=102 << 10)
+
+
+def beyond_dynamic_shared(out: Any) -> None:
+    numbers = cuda.shared.array(0, types.int32)
+    t = cuda.threadIdx.x
+    numbers[t + 1] = t  # fault
+    cuda.syncwarp()
+    out[t] = numbers[t + 1]
+
+
+def test_a_write_past_the_end_of_dynamic_shared_memory() -> None:
+    message = fault_of(beyond_dynamic_shared, memory.empty(32, np.int32), dynamic_shared=128)
+    assert "past the end of its 128 bytes" in message
+    launch(beyond_dynamic_shared, memory.empty(32, np.int32), dynamic_shared=132)
 
 
 def test_shared_arrays_do_not_overlap() -> None:

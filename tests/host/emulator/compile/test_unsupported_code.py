@@ -79,7 +79,7 @@ def waits_for_a_plain_load(out: Any) -> None:
             asks_its_multiprocessor,
             "uses the inline assembly 'mov.u32 .0, %smid;', which the emulated device does not support",
         ),
-        (shared_of_any_size, "dynamic shared memory is not supported: declare a fixed size"),
+        (shared_of_any_size, "shared array without a size: declare its kernel's dynamic_shared"),
         (recurses, "function factorial is recursive, which the emulated device does not support"),
         (waits_for_a_plain_load, "infinite loop: its condition is loaded only once"),
     ],
