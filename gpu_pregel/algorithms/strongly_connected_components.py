@@ -21,7 +21,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_edges, process_vertices, reduce_rows
+from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
@@ -177,45 +177,51 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     """Repeat: trim; propagate the smallest number forwards; the vertices that it reaches backwards are a component."""
     n = graph.num_vertices
     live = Frontier(graph, device=device, progress=progress)
+    indptr, indices, _ = live.csr()
+    in_indptr, in_indices, _ = live.csc()
     labels = live.full(_NONE, np.int64)
-    colors = live.full(0, np.int64)
-    state = colors, labels
+    colors = live.upload(np.arange(n))
+    rows = indptr, indices, in_indptr, in_indices, labels, colors
     # Each round finds at least the component of the smallest vertex that is left.
     components = Advance("finding components", live.device, n + 1)
     while live:
         before = n + 1
         while len(live) < before:
             before = len(live)
-            for transpose in (False, True):
-                live = reduce_rows(_is_other, "or", live, state, finish=_stays, transpose=transpose)
+            live = process_vertices(_has_both, live, rows, returns="frontier")
         components.shrink(len(live))
         passes, members = (Advance(work, live.device, len(live)) for work in ("passing colors on", "adding vertices"))
         front = live
         while front:
             passes.take()
-            front = process_edges(_lower, front, state, receives=_is_live)
-        front = process_vertices(_is_root, live, state, returns="frontier")
+            front = process_edges(_lower, front, (colors, labels), receives=_is_live)
+        front = process_vertices(_is_root, live, (colors, labels), returns="frontier")
         while front:
             members.take(len(front))
-            front = process_edges(_join, front, state, receives=_is_live, transpose=True)
+            front = process_edges(_join, front, (colors, labels), receives=_is_live, transpose=True)
     found = live.download(labels).astype(np.uint32)
     return found, live.stats(), live.trace()
 
 
-def _is_other(v: Any, u: Any, weight: Any, colors: Any, labels: Any) -> bool:
-    """Whether u is another vertex that is live."""
-    return bool(u != v and atomics.load(labels, u) < 0)
-
-
-def _stays(v: Any, found: Any, colors: Any, labels: Any) -> bool:
-    """Return whether v is live and has live neighbours on this side; if so it gets its own colour, else its label."""
+def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any, colors: Any) -> bool:
+    """Return whether v has a live neighbour on both sides, and give it its own colour; otherwise it is a component."""
     if atomics.load(labels, v) >= 0:
         return False
-    if found:
+    after = False
+    for e in range(indptr[v], indptr[v + 1]):
+        if indices[e] != v and atomics.load(labels, indices[e]) < 0:
+            after = True
+            break
+    before = False
+    for e in range(in_indptr[v], in_indptr[v + 1]):
+        if in_indices[e] != v and atomics.load(labels, in_indices[e]) < 0:
+            before = True
+            break
+    if after and before:
         colors[v] = v
     else:
         atomics.store(labels, v, v)
-    return bool(found)
+    return after and before
 
 
 def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
