@@ -136,8 +136,8 @@ def _given(G: BackendGraph, values: Any) -> Array:
     """Return numbers given by node as float64[n]."""
     if set(values) != set(G):
         raise NotImplementedError("a vector does not have a number for each node")
-    if any(isinstance(value, np.generic) for value in values.values()):
-        raise NotImplementedError("a vector has numbers of NumPy, of which results have the type")
+    if any(type(value) not in (bool, int, float) for value in values.values()):
+        raise NotImplementedError("a vector has numbers of another type than int or float, such as NumPy's")
     return np.fromiter((values[node] for node in G), np.float64, len(G))
 
 

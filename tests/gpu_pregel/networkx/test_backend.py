@@ -396,3 +396,11 @@ def test_other_classes_are_taken() -> None:
         name = "with a name"
 
     assert nx.number_weakly_connected_components(Named([(0, 1), (2, 3)]), backend="gpu_pregel") == 2
+
+
+def test_vectors_of_other_numbers_are_left_to_networkx() -> None:
+    graph = nx.path_graph(["a", "b"])
+    halves = {"a": Fraction(1, 2), "b": Fraction(1, 4)}
+    for search, given in ((nx.eigenvector_centrality, "nstart"), (nx.katz_centrality, "beta")):
+        with pytest.raises(NotImplementedError, match="raised NotImplementedError when calling"):
+            search(graph, **{given: halves}, backend="gpu_pregel")
