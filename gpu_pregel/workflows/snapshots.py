@@ -16,7 +16,7 @@ from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.agents.state_history import read_states, read_supersteps
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.workflows.calls import thread_of
-from gpu_pregel.workflows.commands import START, Interrupt
+from gpu_pregel.workflows.commands import END, START, Interrupt
 from gpu_pregel.workflows.graph_runs import GraphRuns, configurable_of
 from gpu_pregel.workflows.key_folds import unpacked_value
 from gpu_pregel.workflows.questions import last_questions
@@ -69,7 +69,9 @@ class StateSnapshot:
         Of all keys, whatever the output has.
     next : tuple of str
         The nodes of the next superstep, each as often as it has tasks; in the present state, of those that have not
-        finished. ``("__start__",)`` in the state before an input.
+        finished, or of all if a process has ended between the last of them and the end of the superstep: only a thread
+        that has ended has none. ``("__start__",)`` in the state before an input, ``("__end__",)`` where only the end
+        has not yet taken its messages.
     config : dict
         Names this state.
     metadata : dict or None
@@ -264,9 +266,11 @@ class _Reader:
         is_after_input = self._given(moment) is not None
         source = "input" if is_waiting else "update" if moment.is_update else "loop"
         aggregates = runs.with_finished(found.state, ledger) if is_present else found.state.aggregates
+        unfinished = [task.name for task in tasks if not is_present or task.result is None]
         return StateSnapshot(
             values=runs.all_values(aggregates),
-            next=tuple(task.name for task in tasks if not is_present or task.result is None),
+            # Where all have finished, the process has ended before it could end the superstep.
+            next=tuple(unfinished or (self._left(found.state) if is_present else ())),
             config=self._config(run, superstep),
             metadata=self._metadata(run, moment, source),
             created_at=self._time(run, superstep),
@@ -331,10 +335,7 @@ class _Reader:
         The first task of the node in whose place there was an update has its values as the result.
         """
         runs, tasks = self._runs, []
-        places = {name: place for place, name in enumerate((START, *runs.graph.nodes))}
-        due = runs.due(state, active_vertices(state))
-        due.sort(key=lambda task: (0, writer_order(task)) if is_sent(task) else (1, (places.get(task, -1),)))
-        for task in due:
+        for task in self._due(state):
             encoded, error, result = id_key(task), None, None
             entry, record = ledger.find_entry(encoded), ledger.records.get(encoded)
             if record is not None and not runs.is_shared:
@@ -350,6 +351,22 @@ class _Reader:
             asked = () if record is not None and is_present else last_questions(ledger, encoded)
             tasks.append(TaskSnapshot(node_of(task), task, error, tuple(one.interrupt for one in asked), result))
         return tuple(tasks)
+
+    def _due(self, state: State) -> list[Any]:
+        """Return the ids of the tasks of the next superstep: those that were sent, in order, then those of nodes."""
+        places = {name: place for place, name in enumerate((START, *self._runs.graph.nodes))}
+
+        def place_of(task: Any) -> tuple[int, Any]:
+            return (0, writer_order(task)) if is_sent(task) else (1, (places.get(task, -1),))
+
+        return sorted(self._runs.due(state, active_vertices(state)), key=place_of)
+
+    def _left(self, state: State) -> Iterator[str]:
+        """Yield the nodes of the next superstep or, where edges carry messages, the end that takes them."""
+        due = self._due(state)
+        yield from map(node_of, due)
+        if not due and not self._runs.is_shared and active_vertices(state):
+            yield END
 
     def _metadata(self, run: str, moment: Moment, source: str) -> dict[str, Any]:
         found, inputs = moment.found, moment.inputs if self._runs.is_shared else None

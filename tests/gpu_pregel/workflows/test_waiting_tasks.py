@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import NodesFailedError
+from gpu_pregel.errors import NodesFailedError, StoreError
 from gpu_pregel.workflows import END, START, Command, Send, StateGraph, interrupt
 
 THREAD: dict[str, Any] = {"configurable": {"thread_id": "1"}}
@@ -123,3 +123,29 @@ def test_a_node_that_fails_in_a_graph_that_is_a_node_is_tried_again() -> None:
             app.invoke(given, THREAD)
     assert app.invoke(None, THREAD)["log"] == ["before", "mended"]
     assert runs == ["before", "fails", "fails", "fails"]
+
+
+@pytest.mark.parametrize(
+    ("carry", "superstep"), [*(("shared", one) for one in range(3)), *(("messages", one) for one in range(5))]
+)
+def test_a_superstep_that_could_not_end_is_not_the_end(
+    carry: Any, superstep: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a process is killed between the last of its tasks and the end of the superstep."""
+    store = gp.MemoryStore()
+    app = graph("ab", "bc").add_edge("c", END).compile(store=store, carry=carry)
+    names = ("a", "b", "c") if carry == "shared" else (START, "a", "b", "c", END)
+    commit, steps = store.commit, iter(range(9))
+
+    def refuse_one(*arguments: Any, **options: Any) -> Any:
+        if next(steps) == superstep:
+            raise StoreError(store.name, "is full")
+        return commit(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "commit", refuse_one)
+        with pytest.raises(StoreError):
+            app.invoke({"log": ["input"]}, THREAD)
+    assert app.get_state(THREAD).next == (names[superstep],)
+    assert app.invoke(None, THREAD) == {"log": ["input", "a", "b", "c"]}
+    assert app.get_state(THREAD).next == ()
