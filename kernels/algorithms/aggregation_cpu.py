@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
@@ -18,7 +16,7 @@ WEIGHTS_AHEAD = 12
 
 
 @jit
-def find_smallest(work: Any, labels: Any, smallest: Any) -> None:
+def find_smallest(work, labels, smallest):
     """Write the smallest member of each community to ``smallest``, which is len(labels) at first."""
     first, last = claim(work)
     while first < last:
@@ -31,7 +29,7 @@ def find_smallest(work: Any, labels: Any, smallest: Any) -> None:
 
 
 @jit
-def count_smallest(work: Any, block: Any, labels: Any, smallest: Any, counts: Any) -> None:
+def count_smallest(work, block, labels, smallest, counts):
     """Count the vertices of each block that are the smallest of their community; work items are blocks."""
     n = len(labels)
     first, last = claim(work)
@@ -45,7 +43,7 @@ def count_smallest(work: Any, block: Any, labels: Any, smallest: Any, counts: An
 
 
 @jit
-def number_smallest(work: Any, block: Any, labels: Any, smallest: Any, starts: Any, numbers: Any) -> None:
+def number_smallest(work, block, labels, smallest, starts, numbers):
     """Number the communities by their smallest member: ``numbers[labels[v]]``."""
     n = len(labels)
     first, last = claim(work)
@@ -60,7 +58,7 @@ def number_smallest(work: Any, block: Any, labels: Any, smallest: Any, starts: A
 
 
 @jit
-def look_up(work: Any, table: Any, labels: Any, found: Any) -> None:
+def look_up(work, table, labels, found):
     """Set ``found[v] = table[labels[v]]``."""
     first, last = claim(work)
     while first < last:
@@ -71,25 +69,25 @@ def look_up(work: Any, table: Any, labels: Any, found: Any) -> None:
 
 @jit
 def aggregate(
-    work: Any,
-    members: Any,
-    labels: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    tables: Any,
-    found: Any,
-    slots: Any,
-    piece_rows: Any,
-    piece_begins: Any,
-    piece_counts: Any,
-    piece_indices: Any,
-    piece_weights: Any,
-    counts: Any,
-    totals: Any,
-    cursor: Any,
-) -> None:
+    work,
+    members,
+    labels,
+    indptr,
+    indices,
+    weights,
+    degrees,
+    tables,
+    found,
+    slots,
+    piece_rows,
+    piece_begins,
+    piece_counts,
+    piece_indices,
+    piece_weights,
+    counts,
+    totals,
+    cursor,
+):
     """Sum the weights from members of one community to every other one, for each run of members in a chunk.
 
     A run gives one piece of the row of its community. ``cursor`` counts pieces and their edges, ``counts`` the edges of
@@ -144,17 +142,7 @@ def aggregate(
 
 
 @jit
-def join_pieces(
-    work: Any,
-    piece_rows: Any,
-    piece_begins: Any,
-    piece_counts: Any,
-    piece_indices: Any,
-    piece_weights: Any,
-    nexts: Any,
-    indices: Any,
-    weights: Any,
-) -> None:
+def join_pieces(work, piece_rows, piece_begins, piece_counts, piece_indices, piece_weights, nexts, indices, weights):
     """Copy the pieces into the rows, which begin at ``nexts``; work items are pieces."""
     first, last = claim(work)
     while first < last:
@@ -169,7 +157,7 @@ def join_pieces(
 
 
 @jit
-def find_first(work: Any, communities: Any, refined: Any, smallest: Any) -> None:
+def find_first(work, communities, refined, smallest):
     """Write the smallest refined community of each community to ``smallest``, which is large at first."""
     first, last = claim(work)
     while first < last:
@@ -182,7 +170,7 @@ def find_first(work: Any, communities: Any, refined: Any, smallest: Any) -> None
 
 
 @jit
-def look_up_first(work: Any, communities: Any, refined: Any, smallest: Any, starts: Any) -> None:
+def look_up_first(work, communities, refined, smallest, starts):
     """Set ``starts`` of each refined community to the smallest one of the same community."""
     first, last = claim(work)
     while first < last:

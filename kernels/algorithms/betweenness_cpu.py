@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.algorithms.path_counts_cpu import (
@@ -23,7 +21,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @jit
-def forget(work: Any, seen: Any, paths: Any, ratios: Any) -> None:
+def forget(work, seen, paths, ratios):
     """Forget all vertices; threads claim whole words of ``seen``."""
     first, last = claim(work)
     while first < last:
@@ -36,7 +34,7 @@ def forget(work: Any, seen: Any, paths: Any, ratios: Any) -> None:
 
 
 @jit
-def discover(work: Any, indptr: Any, indices: Any, queue: Any, offset: Any, seen: Any, found: Any) -> None:
+def discover(work, indptr, indices, queue, offset, seen, found):
     """Mark the unreached out-neighbours of the vertices of ``queue`` from ``offset`` on in the bitmap ``found``."""
     first, last = claim(work)
     while first < last:
@@ -50,9 +48,7 @@ def discover(work: Any, indptr: Any, indices: Any, queue: Any, offset: Any, seen
 
 
 @jit
-def pull(
-    work: Any, in_indptr: Any, in_indices: Any, wide: Any, seen: Any, found: Any, paths: Any, scales: Any, sums: Any
-) -> None:
+def pull(work, in_indptr, in_indices, wide, seen, found, paths, scales, sums):
     """Count the paths to every unreached vertex and mark those that have any; threads claim whole words."""
     n = len(in_indptr) - 1
     first, last = claim(work)
@@ -73,7 +69,7 @@ def pull(
 
 
 @jit
-def collect(work: Any, indptr: Any, in_indptr: Any, seen: Any, found: Any, queue: Any, state: Any) -> None:
+def collect(work, indptr, in_indptr, seen, found, queue, state):
     """Append the vertices of the bitmap ``found`` to the queue, and add up their edges; threads claim words."""
     first, last = claim(work)
     while first < last:
@@ -101,9 +97,7 @@ def collect(work: Any, indptr: Any, in_indptr: Any, seen: Any, found: Any, queue
 
 
 @jit
-def count_paths(
-    work: Any, in_indptr: Any, in_indices: Any, wide: Any, queue: Any, offset: Any, paths: Any, scales: Any, sums: Any
-) -> None:
+def count_paths(work, in_indptr, in_indices, wide, queue, offset, paths, scales, sums):
     """Count the paths to the vertices of ``queue`` from ``offset`` on."""
     first, last = claim(work)
     while first < last:
@@ -114,7 +108,7 @@ def count_paths(
 
 
 @jit
-def settle_paths(work: Any, queue: Any, offset: Any, paths: Any, sums: Any, state: Any) -> None:
+def settle_paths(work, queue, offset, paths, sums, state):
     """Make the sums of these vertices their numbers of paths."""
     first, last = claim(work)
     while first < last:
@@ -127,7 +121,7 @@ def settle_paths(work: Any, queue: Any, offset: Any, paths: Any, sums: Any, stat
 
 
 @jit
-def widen_paths(work: Any, queue: Any, paths: Any, scales: Any) -> None:
+def widen_paths(work, queue, paths, scales):
     """Give the counts of the vertices of ``queue`` their scales."""
     first, last = claim(work)
     while first < last:
@@ -137,19 +131,7 @@ def widen_paths(work: Any, queue: Any, paths: Any, scales: Any) -> None:
 
 
 @jit
-def depend(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    wide: Any,
-    queue: Any,
-    offset: Any,
-    paths: Any,
-    scales: Any,
-    ratios: Any,
-    sums: Any,
-    edges: Any,
-) -> None:
+def depend(work, indptr, indices, wide, queue, offset, paths, scales, ratios, sums, edges):
     """Compute the source's dependencies on the vertices of ``queue`` from ``offset`` on."""
     first, last = claim(work)
     while first < last:
@@ -160,9 +142,7 @@ def depend(
 
 
 @jit
-def settle_ratios(
-    work: Any, queue: Any, offset: Any, paths: Any, ratios: Any, sums: Any, extra: Any, scores: Any
-) -> None:
+def settle_ratios(work, queue, offset, paths, ratios, sums, extra, scores):
     """Add the dependencies of these vertices to their scores."""
     first, last = claim(work)
     while first < last:

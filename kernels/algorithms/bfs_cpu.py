@@ -6,8 +6,6 @@ the smallest vertex of the level before that has an edge to it, whichever way th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch, store
@@ -32,7 +30,7 @@ BUFFER = 1 << 10
 
 
 @jit
-def reset(work: Any, hops: Any, parents: Any) -> None:
+def reset(work, hops, parents):
     """Mark every vertex as not reached."""
     first, last = claim(work)
     while first < last:
@@ -42,18 +40,7 @@ def reset(work: Any, hops: Any, parents: Any) -> None:
 
 
 @jit
-def search_levels(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    serial_edges: Any,
-    wide: Any,
-    last_level: Any,
-    hops: Any,
-    parents: Any,
-    queue: Any,
-    state: Any,
-) -> None:
+def search_levels(work, indptr, indices, serial_edges, wide, last_level, hops, parents, queue, state):
     """Search level after level while the frontier has few edges; has one work item.
 
     Ends before a level with more than ``serial_edges`` edges, after ``last_level``, or when the frontier is empty;
@@ -98,7 +85,7 @@ def search_levels(
 
 
 @inline
-def _flush(buffer: Any, filled: Any, queue: Any, state: Any) -> None:
+def _flush(buffer, filled, queue, state):
     """Append the buffer of a thread to the queue."""
     position = fetch_and_add(state, END, filled)
     for i in range(filled):
@@ -106,9 +93,7 @@ def _flush(buffer: Any, filled: Any, queue: Any, state: Any) -> None:
 
 
 @jit
-def search_slots(
-    work: Any, indptr: Any, indices: Any, level: Any, last_level: Any, frontier: Any, hops: Any, queues: Any, stops: Any
-) -> None:
+def search_slots(work, indptr, indices, level, last_level, frontier, hops, queues, stops):
     """Search from parts of the frontier up to ``last_level`` without waiting for other slots, which are the work items.
 
     Vertices that a slot has reached too late are reached again by another one, and the entries of the first one become
@@ -161,7 +146,7 @@ def search_slots(
 
 
 @jit
-def truncate(work: Any, level: Any, hops: Any, queue: Any, state: Any) -> None:
+def truncate(work, level, hops, queue, state):
     """Forget the vertices reached after a level, and make the queue those of that level."""
     buffer = np.empty(BUFFER, np.uint32)
     filled = 0
@@ -181,9 +166,7 @@ def truncate(work: Any, level: Any, hops: Any, queue: Any, state: Any) -> None:
 
 
 @jit
-def find_parents(
-    work: Any, indptr: Any, indices: Any, first_level: Any, last_level: Any, hops: Any, parents: Any
-) -> None:
+def find_parents(work, indptr, indices, first_level, last_level, hops, parents):
     """Find the parents of the vertices of some levels."""
     first, last = claim(work)
     while first < last:
@@ -198,7 +181,7 @@ def find_parents(
 
 
 @jit
-def count_edges(work: Any, indptr: Any, frontier: Any, ends: Any) -> None:
+def count_edges(work, indptr, frontier, ends):
     """Write the degree of each vertex of the frontier."""
     first, last = claim(work)
     while first < last:
@@ -211,7 +194,7 @@ def count_edges(work: Any, indptr: Any, frontier: Any, ends: Any) -> None:
 
 
 @inline
-def _find_row(ends: Any, item: Any) -> Any:
+def _find_row(ends, item):
     """Return the first position whose end is above ``item``."""
     low = 0
     high = len(ends) - 1
@@ -225,18 +208,7 @@ def _find_row(ends: Any, item: Any) -> Any:
 
 
 @jit
-def push(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    level: Any,
-    frontier: Any,
-    ends: Any,
-    hops: Any,
-    parents: Any,
-    queue: Any,
-    state: Any,
-) -> None:
+def push(work, indptr, indices, level, frontier, ends, hops, parents, queue, state):
     """Reach the next level along the out-edges of the frontier, which are the work items.
 
     ``ends[i]`` is the number of edges of the first ``i + 1`` vertices of the frontier.
@@ -283,7 +255,7 @@ def push(
 
 
 @jit
-def make_bitmaps(work: Any, level: Any, hops: Any, visited: Any, frontier: Any) -> None:
+def make_bitmaps(work, level, hops, visited, frontier):
     """Make the bitmaps of the vertices reached, with ones beyond n, and of the last level; the items are words."""
     first, last = claim(work)
     while first < last:
@@ -307,18 +279,7 @@ def make_bitmaps(work: Any, level: Any, hops: Any, visited: Any, frontier: Any) 
 
 
 @jit
-def pull(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    level: Any,
-    frontier: Any,
-    hops: Any,
-    parents: Any,
-    visited: Any,
-    reached: Any,
-    figures: Any,
-) -> None:
+def pull(work, indptr, indices, level, frontier, hops, parents, visited, reached, figures):
     """Reach the next level along in-edges: each vertex not yet reached looks for one from the frontier.
 
     The work items are words of the bitmaps. Vertices without in-edges count as visited. Adds to ``figures`` the number
@@ -371,7 +332,7 @@ def pull(
 
 
 @jit
-def collect(work: Any, frontier: Any, queue: Any, state: Any) -> None:
+def collect(work, frontier, queue, state):
     """Append the vertices of a bitmap to the queue; the work items are words."""
     buffer = np.empty(BUFFER, np.uint32)
     filled = 0

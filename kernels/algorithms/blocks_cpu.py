@@ -5,8 +5,6 @@ What a kernel sums per block and the host adds in the order of blocks is therefo
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline
 
 BLOCK = 1 << 16
@@ -21,7 +19,7 @@ def block_count(n: int, m: int) -> int:
 
 
 @inline
-def block_start(indptr: Any, block: Any, blocks: Any) -> Any:
+def block_start(indptr, block, blocks):
     """Return the first row of a block, such that the blocks have the same number of rows and edges in total."""
     low = 0
     high = len(indptr) - 1

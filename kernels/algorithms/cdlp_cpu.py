@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, prefetch
@@ -16,7 +14,7 @@ COUNTS_AHEAD = 12
 
 
 @inline
-def _count_labels(v: Any, indptr: Any, indices: Any, labels: Any, table: Any, found: Any, count: Any) -> Any:
+def _count_labels(v, indptr, indices, labels, table, found, count):
     """Count the labels of a row in ``table``; append those seen first to ``found`` and return their number."""
     last = np.uint64(len(indices)) - np.uint64(1)
     for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
@@ -32,21 +30,21 @@ def _count_labels(v: Any, indptr: Any, indices: Any, labels: Any, table: Any, fo
 
 @jit
 def propagate(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    both: Any,
-    everywhere: Any,
-    active: Any,
-    labels: Any,
-    tables: Any,
-    found: Any,
-    slots: Any,
-    new_labels: Any,
-    changes: Any,
-) -> None:
+    work,
+    indptr,
+    indices,
+    in_indptr,
+    in_indices,
+    both,
+    everywhere,
+    active,
+    labels,
+    tables,
+    found,
+    slots,
+    new_labels,
+    changes,
+):
     """Set the most frequent label of each vertex's neighbours, the smallest of several, if it is active.
 
     In-edges are counted as well if ``both``. Each thread counts in a row of ``tables``, which is zero between vertices.
@@ -87,7 +85,7 @@ def propagate(
 
 
 @jit
-def propagate_first(work: Any, indptr: Any, indices: Any, new_labels: Any, changes: Any) -> None:
+def propagate_first(work, indptr, indices, new_labels, changes):
     """Set the label of each vertex in the first iteration, in which the sorted row has the labels of the neighbours."""
     changed = np.int64(0)
     changed_edges = np.int64(0)
@@ -116,17 +114,7 @@ def propagate_first(work: Any, indptr: Any, indices: Any, new_labels: Any, chang
 
 
 @jit
-def activate(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    both: Any,
-    labels: Any,
-    new_labels: Any,
-    active: Any,
-) -> None:
+def activate(work, indptr, indices, in_indptr, in_indices, both, labels, new_labels, active):
     """Activate the neighbours of vertices whose label has changed."""  # fmt: skip
     first, last = claim(work)
     while first < last:

@@ -23,7 +23,7 @@ VERTICES_AHEAD, ROWS_AHEAD = 32, 8
 
 
 @inline
-def _log_class(degree: Any) -> Any:
+def _log_class(degree):
     """The number of a class of vertices by the logarithm of their degree; the largest degrees come first."""
     bits = 0
     while degree > 0:
@@ -33,7 +33,7 @@ def _log_class(degree: Any) -> Any:
 
 
 @jit
-def count_classes(work: Any, indptr: Any, blocks: Any, counts: Any) -> None:
+def count_classes(work, indptr, blocks, counts):
     """Count the vertices of each class; ``counts`` has one row for each part of ``blocks``."""
     n = len(indptr) - 1
     parts = len(counts)
@@ -48,7 +48,7 @@ def count_classes(work: Any, indptr: Any, blocks: Any, counts: Any) -> None:
 
 
 @jit
-def sort_by_class(work: Any, indptr: Any, blocks: Any, positions: Any, order: Any, states: Any) -> None:
+def sort_by_class(work, indptr, blocks, positions, order, states):
     """Write the order; ``positions`` has the next position of each class for each part of ``blocks``."""
     n = len(indptr) - 1
     parts = len(positions)
@@ -67,7 +67,7 @@ def sort_by_class(work: Any, indptr: Any, blocks: Any, positions: Any, order: An
 
 
 @inline
-def _read_row(indptr: Any, indices: Any, states: Any, v: Any, mine: Any, marks: Any) -> Any:
+def _read_row(indptr, indices, states, v, mine, marks):
     """Mark the colours of the neighbours before v; return the last of these without a colour, or -1."""
     mark = np.uint32((mine >> np.uint64(32)) + np.uint64(1))
     missing = np.int64(-1)
@@ -82,7 +82,7 @@ def _read_row(indptr: Any, indices: Any, states: Any, v: Any, mine: Any, marks: 
 
 
 @inline
-def _is_colored(states: Any, u: Any) -> Any:
+def _is_colored(states, u):
     """Wait a moment for the thread that colours u; return whether it has."""
     for _ in range(SPINS):
         if load(states, u) & np.uint64(MAX_COLOR) != np.uint64(0):
@@ -91,7 +91,7 @@ def _is_colored(states: Any, u: Any) -> Any:
 
 
 @jit
-def color(work: Any, indptr: Any, indices: Any, order: Any, begin: Any, states: Any, widest: Any, threads: Any) -> None:
+def color(work, indptr, indices, order, begin, states, widest, threads):
     """Give each vertex, in this order from position ``begin``, the smallest colour that no earlier neighbour has.
 
     All earlier vertices have been claimed, so that those without a colour are in the chunks of other threads. A thread

@@ -10,7 +10,6 @@ Each thread counts in its own row of ``table``, which is all zeros between two v
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -24,19 +23,7 @@ WEIGHTS_AHEAD = 12
 
 
 @inline
-def _find_best(
-    u: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    labels: Any,
-    totals: Any,
-    table: Any,
-    found: Any,
-    rate: Any,
-    unit: Any,
-) -> Any:
+def _find_best(u, indptr, indices, weights, degrees, labels, totals, table, found, rate, unit):
     """Return the community in which u has the largest gain, and by how much it exceeds that of staying.
 
     Of equal gains the smallest community wins; a vertex moves only if it gains.
@@ -84,7 +71,7 @@ def _find_best(
 
 
 @inline
-def _activate_others(u: Any, to: Any, indptr: Any, indices: Any, labels: Any, active: Any) -> None:
+def _activate_others(u, to, indptr, indices, labels, active):
     """Activate the neighbours of u that are not in the community ``to``."""
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
         v = indices[e]
@@ -93,7 +80,7 @@ def _activate_others(u: Any, to: Any, indptr: Any, indices: Any, labels: Any, ac
 
 
 @jit
-def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any) -> None:
+def count_degrees(work, indptr, indices, degrees):
     """Count the edges of each vertex, self-loops twice; rows are sorted."""
     first, last = claim(work)
     while first < last:
@@ -115,7 +102,7 @@ def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any) -> None:
 
 
 @jit
-def sum_degrees(work: Any, indptr: Any, indices: Any, given: Any, factor: Any, weights: Any, degrees: Any) -> None:
+def sum_degrees(work, indptr, indices, given, factor, weights, degrees):
     """Round the weights times ``factor`` to whole numbers and sum them by vertex, those of self-loops twice."""
     first, last = claim(work)
     while first < last:
@@ -131,25 +118,25 @@ def sum_degrees(work: Any, indptr: Any, indices: Any, given: Any, factor: Any, w
 
 @jit
 def propose(
-    work: Any,
-    batch: Any,
-    batches: Any,
-    block: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    labels: Any,
-    totals: Any,
-    active: Any,
-    targets: Any,
-    tables: Any,
-    found: Any,
-    slots: Any,
-    rate: Any,
-    unit: Any,
-    gained: Any,
-) -> None:
+    work,
+    batch,
+    batches,
+    block,
+    indptr,
+    indices,
+    weights,
+    degrees,
+    labels,
+    totals,
+    active,
+    targets,
+    tables,
+    found,
+    slots,
+    rate,
+    unit,
+    gained,
+):
     """Write the best community of each active vertex of a batch to ``targets``; the vertices become inactive.
 
     Work items are the blocks of the batch, of ``block`` vertices each, which are ``batches`` blocks apart.
@@ -183,20 +170,7 @@ def propose(
 
 
 @jit
-def move(
-    work: Any,
-    batch: Any,
-    batches: Any,
-    block: Any,
-    indptr: Any,
-    indices: Any,
-    degrees: Any,
-    labels: Any,
-    totals: Any,
-    active: Any,
-    targets: Any,
-    mark: Any,
-) -> None:
+def move(work, batch, batches, block, indptr, indices, degrees, labels, totals, active, targets, mark):
     """Move the vertices of a batch to their targets, and activate their neighbours in other communities."""
     n = len(labels)
     first, last = claim(work)
@@ -217,22 +191,8 @@ def move(
 
 @jit
 def move_at_once(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    labels: Any,
-    totals: Any,
-    active: Any,
-    tables: Any,
-    found: Any,
-    slots: Any,
-    rate: Any,
-    unit: Any,
-    mark: Any,
-    gained: Any,
-) -> None:
+    work, indptr, indices, weights, degrees, labels, totals, active, tables, found, slots, rate, unit, mark, gained
+):
     """Move each active vertex as soon as its best community is known; the result depends on the order of threads."""
     mine = fetch_and_add(slots, 0, 1)
     table = tables[mine]
@@ -258,23 +218,23 @@ def move_at_once(
 
 @jit
 def move_serially(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    labels: Any,
-    totals: Any,
-    active: Any,
-    tables: Any,
-    found: Any,
-    rate: Any,
-    unit: Any,
-    enough: Any,
-    rounds: Any,
-    step: Any,
-    start: Any,
-) -> None:
+    work,
+    indptr,
+    indices,
+    weights,
+    degrees,
+    labels,
+    totals,
+    active,
+    tables,
+    found,
+    rate,
+    unit,
+    enough,
+    rounds,
+    step,
+    start,
+):
     """Move the vertices of a small graph one by one, for at most ``rounds`` rounds that gain more than ``enough``."""
     first, last = claim(work)
     while first < last:
@@ -308,7 +268,7 @@ def move_serially(
 
 
 @jit
-def sum_totals(work: Any, labels: Any, degrees: Any, totals: Any) -> None:
+def sum_totals(work, labels, degrees, totals):
     """Add the degree of every vertex to the total of its community."""
     first, last = claim(work)
     while first < last:
@@ -318,9 +278,7 @@ def sum_totals(work: Any, labels: Any, degrees: Any, totals: Any) -> None:
 
 
 @jit
-def sum_inner_weights(
-    work: Any, block: Any, indptr: Any, indices: Any, weights: Any, labels: Any, degrees: Any, sums: Any
-) -> None:
+def sum_inner_weights(work, block, indptr, indices, weights, labels, degrees, sums):
     """Sum the weights of each vertex; sum those within communities and all, by block of vertices, to rows of ``sums``.
 
     A self-loop is stored once and counts twice.

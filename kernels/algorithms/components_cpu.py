@@ -25,7 +25,7 @@ STEPS = 3
 
 
 @inline
-def _link(labels: Any, u: Any, v: Any) -> None:
+def _link(labels, u, v):
     """Join the trees of u and v: make the smaller root the parent of the larger one, by compare-and-swap."""
     p = load(labels, u)
     q = load(labels, v)
@@ -42,7 +42,7 @@ def _link(labels: Any, u: Any, v: Any) -> None:
 
 
 @jit
-def initialise(work: Any, indptr: Any, indices: Any, labels: Any, sampled: Any) -> None:
+def initialise(work, indptr, indices, labels, sampled):
     """Make the first neighbour of every vertex its parent if it is smaller; rows are sorted, so it is the smallest.
 
     ``sampled[u]`` becomes the next neighbour to link with u: the first one if it is larger, otherwise the second one.
@@ -68,7 +68,7 @@ def initialise(work: Any, indptr: Any, indices: Any, labels: Any, sampled: Any) 
 
 
 @jit
-def link_sampled(work: Any, sampled: Any, labels: Any) -> None:
+def link_sampled(work, sampled, labels):
     """Link every vertex with its sampled neighbour."""
     first, last = claim(work)
     while first < last:
@@ -87,7 +87,7 @@ def link_sampled(work: Any, sampled: Any, labels: Any) -> None:
 
 
 @jit
-def compress(work: Any, labels: Any) -> None:
+def compress(work, labels):
     """Flatten the trees: make every label a root."""
     first, last = claim(work)
     while first < last:
@@ -105,7 +105,7 @@ def compress(work: Any, labels: Any) -> None:
 
 
 @jit
-def estimate_largest(work: Any, labels: Any, largest: Any) -> None:
+def estimate_largest(work, labels, largest):
     """Write the most frequent label of a sample of vertices to ``largest[0]``; has one work item."""
     first, last = claim(work)
     while first < last:
@@ -128,7 +128,7 @@ def estimate_largest(work: Any, labels: Any, largest: Any) -> None:
 
 
 @jit
-def link_rest(work: Any, indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -> None:
+def link_rest(work, indptr, indices, both_ways, largest, labels):
     """Link every vertex with its neighbours from the second one, except for edges within the component ``largest[0]``.
 
     If edges are stored ``both_ways``, the rows of that component's vertices are skipped, because edges that leave it

@@ -34,7 +34,7 @@ _VERTICES = types.uint32[::1]
 
 
 @device
-def _find(labels: Any, v: Any) -> Any:
+def _find(labels, v):
     """Return the root of v, and shorten the path to it (path halving)."""
     parent = labels[v]
     if parent != v:
@@ -48,7 +48,7 @@ def _find(labels: Any, v: Any) -> Any:
 
 
 @device
-def _link(labels: Any, p: Any, q: Any) -> Any:
+def _link(labels, p, q):
     """Join the trees of p and q: make the smaller root the parent of the larger one, by compare-and-swap.
 
     Returned is the smaller vertex at which both paths met.
@@ -70,7 +70,7 @@ def _link(labels: Any, p: Any, q: Any) -> Any:
 
 
 @device
-def _sample(indptr: Any, indices: Any, first: Any) -> Any:
+def _sample(indptr, indices, first):
     """Return a vertex that is likely to be in the component with the most edges; all lanes of a warp must call this.
 
     Each lane walks from the end of an edge to the smallest neighbour, and so on; ``first`` is the position of the first
@@ -93,7 +93,7 @@ def _sample(indptr: Any, indices: Any, first: Any) -> Any:
 
 
 @kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES)
-def initialise(indptr: Any, indices: Any, labels: Any, largest: Any) -> None:
+def initialise(indptr, indices, labels, largest):
     """Make the first neighbour of every vertex its parent if it is smaller; rows are sorted, so it is the smallest.
 
     ``largest[0]`` becomes a vertex of a large component.
@@ -115,7 +115,7 @@ def initialise(indptr: Any, indices: Any, labels: Any, largest: Any) -> None:
 
 
 @kernel(_VERTICES, relaxed=("labels",))
-def compress(labels: Any) -> None:
+def compress(labels):
     """Flatten the trees: make every label a root."""
     u = np.uint32(cuda.grid(1))
     if u >= np.uint32(len(labels)):
@@ -138,7 +138,7 @@ def compress(labels: Any) -> None:
 
 
 @kernel(OFFSETS, _VERTICES, types.boolean, _VERTICES, _VERTICES, relaxed=("labels",))
-def link(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -> None:
+def link(indptr, indices, both_ways, largest, labels):
     """Link every vertex with its neighbours.
 
     If edges are stored ``both_ways``, a row is left once its vertex is in the component of ``largest[0]``, because

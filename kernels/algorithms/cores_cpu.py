@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
@@ -23,7 +21,7 @@ SERIAL = 1 << 10
 
 
 @jit
-def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any, cores: Any, state: Any, left: Any) -> None:
+def count_degrees(work, indptr, indices, degrees, cores, state, left):
     """Count the neighbours of each vertex, each once, and list the vertices that have any; rows are sorted."""
     first, last = claim(work)
     while first < last:
@@ -66,18 +64,7 @@ def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any, cores: Any
 
 
 @inline
-def _peel(
-    first: Any,
-    last: Any,
-    indptr: Any,
-    indices: Any,
-    k: Any,
-    left: Any,
-    degrees: Any,
-    cores: Any,
-    following: Any,
-    alive: Any,
-) -> Any:
+def _peel(first, last, indptr, indices, k, left, degrees, cores, following, alive):
     """Remove those of some vertices that have at most k neighbours left, and whichever have no more because of that.
 
     Returns the number of the others, which move to the front, the smallest of their degrees, and the number of
@@ -132,17 +119,7 @@ def _peel(
 
 
 @jit
-def peel_level(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    state: Any,
-    left: Any,
-    kept: Any,
-    degrees: Any,
-    cores: Any,
-    following: Any,
-) -> None:
+def peel_level(work, indptr, indices, state, left, kept, degrees, cores, following):
     """Remove the vertices of core number ``state[LEVEL]``; those left are copied from ``left`` to ``kept``."""
     k = state[LEVEL]
     all_taken = np.int64(0)
@@ -163,9 +140,7 @@ def peel_level(
 
 
 @jit
-def peel_rest(
-    work: Any, indptr: Any, indices: Any, state: Any, left: Any, degrees: Any, cores: Any, following: Any
-) -> None:
+def peel_rest(work, indptr, indices, state, left, degrees, cores, following):
     """Remove the first ``state[LEFT]`` vertices of ``left``, from level ``state[LEVEL]`` on; has one work item."""
     alive = np.empty(BLOCK, np.uint32)
     first, last = claim(work)

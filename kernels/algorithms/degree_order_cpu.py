@@ -5,8 +5,6 @@ A counting sort: each block of vertices is counted by group, then placed from it
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.atomics_cpu import load, prefetch
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import CHUNK, claim
@@ -17,7 +15,7 @@ EDGES_AHEAD = 256
 
 
 @inline
-def _group(degree: Any) -> Any:
+def _group(degree):
     """Return the group of a degree; the largest degrees have the smallest number."""
     shift = 0
     while degree >= 8:
@@ -27,7 +25,7 @@ def _group(degree: Any) -> Any:
 
 
 @jit
-def count_groups(work: Any, grouping: Any, indptr: Any, vertices: Any, edges: Any) -> None:
+def count_groups(work, grouping, indptr, vertices, edges):
     """Count the vertices and the edges of each group in each block; both arrays are [blocks, GROUPS].
 
     The degrees are the lengths of the rows of ``grouping``; ``indptr`` has those that are copied.
@@ -43,9 +41,7 @@ def count_groups(work: Any, grouping: Any, indptr: Any, vertices: Any, edges: An
 
 
 @jit
-def place(
-    work: Any, grouping: Any, indptr: Any, vertices: Any, edges: Any, order: Any, ranks: Any, begins: Any
-) -> None:
+def place(work, grouping, indptr, vertices, edges, order, ranks, begins):
     """Write the new number of each vertex, its inverse and the beginning of each new row, from the blocks' offsets."""
     first, last = claim(work)
     while first < last:
@@ -62,7 +58,7 @@ def place(
 
 
 @jit
-def renumber(work: Any, indptr: Any, indices: Any, ranks: Any, begins: Any, renumbered: Any) -> None:
+def renumber(work, indptr, indices, ranks, begins, renumbered):
     """Copy the rows to their new places, with the new numbers of the neighbours.
 
     Rows are read in the old order: each group's rows are then written in order as well.

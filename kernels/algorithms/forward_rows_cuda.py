@@ -6,8 +6,6 @@ edges are marked by bits; the number of marked edges before each word of bits, a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.bits_cuda import bit
@@ -23,7 +21,7 @@ _VERTICES, _POSITIONS = types.uint32[::1], types.uint64[::1]
 
 
 @device
-def row_of(indptr: Any, low: Any, high: Any, e: Any) -> Any:
+def row_of(indptr, low, high, e):
     """Return the row that has edge e, among the rows ``low`` to ``high``."""
     while low < high:
         middle = np.uint32(high - (np.uint32(high - low) >> np.uint32(1)))
@@ -35,7 +33,7 @@ def row_of(indptr: Any, low: Any, high: Any, e: Any) -> Any:
 
 
 @device
-def rows_of_tile(indptr: Any, m: Any) -> Any:
+def rows_of_tile(indptr, m):
     """Return the first edge of this lane, and the rows of the first and the last edge of the block's tile."""
     last_row = np.uint32(np.uint32(len(indptr)) - np.uint32(2))
     first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE)
@@ -48,27 +46,27 @@ def rows_of_tile(indptr: Any, m: Any) -> Any:
 
 
 @device
-def joins_another(indptr: Any, indices: Any, u: Any, e: Any) -> Any:
+def joins_another(indptr, indices, u, e):
     """Return whether edge e of the row of u is no self-loop, and the first one to its vertex in the sorted row."""
     v = indices[e]
     return v != u and (e == np.uint64(indptr[u]) or indices[e - np.uint64(1)] != v)
 
 
 @device
-def degree_of(indptr: Any, v: Any) -> Any:
+def degree_of(indptr, v):
     """Return the number of stored edges of a vertex."""
     return np.uint64(indptr[v + np.uint32(1)]) - np.uint64(indptr[v])
 
 
 @device
-def _is_forward(indptr: Any, u: Any, v: Any) -> Any:
+def _is_forward(indptr, u, v):
     """Return whether v has a higher degree than u or, at equal degrees, the higher number."""
     degree, other = degree_of(indptr, u), degree_of(indptr, v)
     return degree < other or (degree == other and u < v)
 
 
 @kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES, items=TILE)
-def mark_forward(indptr: Any, indices: Any, bits: Any, sizes: Any) -> None:
+def mark_forward(indptr, indices, bits, sizes):
     """Set the bits of the edges that lead to a vertex of higher degree or, at equal degrees, of higher number.
 
     Rows are sorted; self-loops are not marked, and of repeated edges the first one is. ``sizes`` are the numbers of
@@ -90,14 +88,14 @@ def mark_forward(indptr: Any, indices: Any, bits: Any, sizes: Any) -> None:
 
 
 @device
-def _place_of(bits: Any, positions: Any, e: Any) -> Any:
+def _place_of(bits, positions, e):
     """Return the number of marked edges before e, given that before each word."""
     below = np.uint32(bit(np.uint32(e)) - np.uint32(1))
     return positions[e >> np.uint64(5)] + np.uint64(cuda.popc(np.uint32(bits[e >> np.uint64(5)] & below)))
 
 
 @kernel(_VERTICES, _VERTICES, _POSITIONS, _VERTICES)
-def keep_forward(indices: Any, bits: Any, positions: Any, heads: Any) -> None:
+def keep_forward(indices, bits, positions, heads):
     """Copy the ends of the marked edges."""
     e = np.uint64(cuda.blockIdx.x) * np.uint64(BLOCK) + np.uint64(cuda.threadIdx.x)
     if e < np.uint64(len(indices)) and bits[e >> np.uint64(5)] & bit(np.uint32(e)) != np.uint32(0):
@@ -105,7 +103,7 @@ def keep_forward(indices: Any, bits: Any, positions: Any, heads: Any) -> None:
 
 
 @kernel(OFFSETS, _VERTICES, _POSITIONS, OFFSETS)
-def write_begins(indptr: Any, bits: Any, positions: Any, begins: Any) -> None:
+def write_begins(indptr, bits, positions, begins):
     """Write where each forward row begins, and where the last one ends."""
     u = np.uint32(cuda.grid(1))
     if u < np.uint32(len(indptr)):

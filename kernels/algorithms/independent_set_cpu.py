@@ -6,8 +6,6 @@ neighbour decides almost always. Smaller priorities come first in the order.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, load, prefetch, store
@@ -22,7 +20,7 @@ MAX_OFFSET = 0xFFFFFFFF
 
 
 @jit
-def initialise(work: Any, offset: Any, states: Any) -> None:
+def initialise(work, offset, states):
     """Mark every vertex as undecided, with the leading byte of its priority."""
     first, last = claim(work)
     while first < last:
@@ -32,7 +30,7 @@ def initialise(work: Any, offset: Any, states: Any) -> None:
 
 
 @inline
-def _decide(indptr: Any, indices: Any, offset: Any, states: Any, v: Any, skipped: Any) -> Any:
+def _decide(indptr, indices, offset, states, v, skipped):
     """Decide v and return -1, or return the position in its row of an undecided neighbour that comes before v.
 
     The first ``skipped`` neighbours are out or come after v. A neighbour after v cannot be in before v is decided.
@@ -60,7 +58,7 @@ def _decide(indptr: Any, indices: Any, offset: Any, states: Any, v: Any, skipped
 
 
 @jit
-def decide_all(work: Any, indptr: Any, indices: Any, offset: Any, states: Any, undecided: Any, count: Any) -> None:
+def decide_all(work, indptr, indices, offset, states, undecided, count):
     """Decide each vertex, unless a neighbour that comes before it is undecided; append the others to ``undecided``."""
     n = len(states)
     kept = np.empty(work[CHUNK], np.uint64)
@@ -78,16 +76,14 @@ def decide_all(work: Any, indptr: Any, indices: Any, offset: Any, states: Any, u
 
 
 @inline
-def _append(entries: Any, count: Any, kept: Any, k: Any) -> None:
+def _append(entries, count, kept, k):
     begin = fetch_and_add(count, 0, k)
     for i in range(k):
         entries[begin + i] = kept[i]
 
 
 @jit
-def decide_rest(
-    work: Any, indptr: Any, indices: Any, offset: Any, states: Any, entries: Any, undecided: Any, count: Any
-) -> None:
+def decide_rest(work, indptr, indices, offset, states, entries, undecided, count):
     """Go on with the undecided vertices in ``entries``; repeat a range as long as vertices in it are decided.
 
     Each entry has the number of a vertex and the length of the part of its row that is done with.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.algorithms.blocks_cpu import EDGES_AHEAD, block_start
 from gpu_pregel.kernels.library.atomics_cpu import load, prefetch
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -11,20 +9,7 @@ from gpu_pregel.kernels.library.work_cpu import CHUNK, claim
 
 
 @jit
-def advance(
-    work: Any,
-    blocks: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    values: Any,
-    own: Any,
-    scale: Any,
-    shift: Any,
-    result: Any,
-    totals: Any,
-    squares: Any,
-) -> None:
+def advance(work, blocks, indptr, indices, weights, values, own, scale, shift, result, totals, squares):
     """Compute ``scale * (sum of the in-neighbours' values + own * value) + shift``, and the norms of each block.
 
     If ``weights`` is empty, all are 1.
@@ -66,7 +51,7 @@ def advance(
 
 
 @jit
-def normalise(work: Any, divisor: Any, before: Any, values: Any, changes: Any) -> None:
+def normalise(work, divisor, before, values, changes):
     """Divide the values by ``divisor``; in each chunk also compute their total distance from ``before``."""
     first, last = claim(work)
     while first < last:

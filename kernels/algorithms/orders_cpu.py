@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -11,7 +9,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @jit
-def sort_topologically(work: Any, indptr: Any, indices: Any, waiting: Any, levels: Any, order: Any) -> None:
+def sort_topologically(work, indptr, indices, waiting, levels, order):
     """Order the vertices by level, then number; vertices on or behind a cycle keep the level -1 and are left out.
 
     ``waiting`` becomes the number of in-edges that are left of each vertex; ``waiting``, ``levels`` and ``order`` have
@@ -56,7 +54,7 @@ def sort_topologically(work: Any, indptr: Any, indices: Any, waiting: Any, level
 
 
 @jit
-def search_odd_edge(work: Any, indptr: Any, indices: Any, root: Any, parents: Any, edge: Any) -> None:
+def search_odd_edge(work, indptr, indices, root, parents, edge):
     """Search an undirected graph from ``root`` until an edge joins vertices at equal distances.
 
     ``parents``, int64[n], has -1 at first and the root as its own parent; ``edge``, int64[2], has -1 at first.

@@ -28,7 +28,7 @@ _EMPTY, _ONE = np.uint64(0), np.uint64(1)
 
 
 @inline
-def _scatter(indptr: Any, indices: Any, ranks: Any, u: Any, r: Any, bits: Any, touched: Any, count: Any) -> Any:
+def _scatter(indptr, indices, ranks, u, r, bits, touched, count):
     """Set the bits of the neighbours of smaller rank; ``touched`` lists words by the time at which they became set."""
     for e in range(indptr[u], indptr[u + 1]):
         q = ranks[indices[e]]
@@ -44,20 +44,8 @@ def _scatter(indptr: Any, indices: Any, ranks: Any, u: Any, r: Any, bits: Any, t
 
 @jit
 def pack_rows(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    back_indptr: Any,
-    back_indices: Any,
-    ranks: Any,
-    order: Any,
-    reserved: Any,
-    starts: Any,
-    lengths: Any,
-    places: Any,
-    words: Any,
-    mutual: Any,
-) -> None:
+    work, indptr, indices, back_indptr, back_indices, ranks, order, reserved, starts, lengths, places, words, mutual
+):
     """Pack the row of each rank: its ``lengths[r]`` words begin at ``starts[r]``, in no particular order."""
     size = (len(ranks) >> 6) + 1
     out = np.zeros(size, np.uint64)
@@ -100,7 +88,7 @@ def pack_rows(
 
 
 @inline
-def _unpack(begin: Any, end: Any, places: Any, words: Any, mutual: Any, tallies: Any, both: Any, members: Any) -> Any:
+def _unpack(begin, end, places, words, mutual, tallies, both, members):
     """Copy a packed row to the bitmaps in ``tallies`` and ``both``, and list its ranks; return how many they are."""
     count = 0
     for i in range(begin, end):
@@ -117,7 +105,7 @@ def _unpack(begin: Any, end: Any, places: Any, words: Any, mutual: Any, tallies:
 
 
 @inline
-def _add(own: Any, shared: Any, rank: Any, number: Any) -> None:
+def _add(own, shared, rank, number):
     """Add to the counter of a rank."""
     if rank < len(own):
         own[rank] += number
@@ -126,7 +114,7 @@ def _add(own: Any, shared: Any, rank: Any, number: Any) -> None:
 
 
 @inline
-def _clear(begin: Any, end: Any, places: Any, tallies: Any, both: Any, own: Any, shared: Any) -> None:
+def _clear(begin, end, places, tallies, both, own, shared):
     """Add the tallies of a packed row to the counters of its ranks, and clear them."""
     for i in range(begin, end):
         slot = np.int64(places[i]) << 2
@@ -150,18 +138,7 @@ def _clear(begin: Any, end: Any, places: Any, tallies: Any, both: Any, own: Any,
 
 
 @jit
-def count_packed(
-    work: Any,
-    starts: Any,
-    lengths: Any,
-    places: Any,
-    words: Any,
-    mutual: Any,
-    longest: Any,
-    started: Any,
-    hubs: Any,
-    shared: Any,
-) -> None:
+def count_packed(work, starts, lengths, places, words, mutual, longest, started, hubs, shared):
     """Count the edges among the neighbours of each rank, in ``hubs`` and ``shared``.
 
     The triangle of ranks u > v > w is found in the row of u, as a vertex common to u and v. An edge in both directions
@@ -236,7 +213,7 @@ def count_packed(
 
 
 @jit
-def gather_counts(work: Any, ranks: Any, hubs: Any, shared: Any, counts: Any) -> None:
+def gather_counts(work, ranks, hubs, shared, counts):
     """Add up the counters of each vertex."""
     first, last = claim(work)
     while first < last:

@@ -7,8 +7,6 @@ scores is written until the end, because small rows are bound by memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.algorithms.blocks_cpu import EDGES_AHEAD, block_start
@@ -19,20 +17,8 @@ from gpu_pregel.kernels.library.work_cpu import CHUNK, claim
 
 @jit
 def iterate(
-    work: Any,
-    blocks: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    divisors: Any,
-    teleport: Any,
-    jump: Any,
-    damping: Any,
-    shares: Any,
-    next_shares: Any,
-    changes: Any,
-    dangling: Any,
-) -> None:
+    work, blocks, indptr, indices, weights, divisors, teleport, jump, damping, shares, next_shares, changes, dangling
+):
     """Compute the scores of the next iteration; in each block also their total change and the dangling score.
 
     The score is ``jump`` times the vertex's ``teleport`` plus ``damping`` times the sum of the shares. If ``divisors``
@@ -107,7 +93,7 @@ def iterate(
 
 
 @jit
-def prepare(work: Any, indptr: Any, divisors: Any, order: Any, first_scores: Any, shares: Any, dangling: Any) -> None:
+def prepare(work, indptr, divisors, order, first_scores, shares, dangling):
     """Compute the shares of the first scores, which are equal if empty, and the dangling score of each chunk.
 
     If ``divisors`` is empty, they are the lengths of the rows; if ``order`` is, row i is that of vertex i.
@@ -130,7 +116,7 @@ def prepare(work: Any, indptr: Any, divisors: Any, order: Any, first_scores: Any
 
 
 @jit
-def finish(work: Any, indptr: Any, divisors: Any, order: Any, shares: Any, scores: Any) -> None:
+def finish(work, indptr, divisors, order, shares, scores):
     """Write the score of row i, its share times its divisor, for the vertex ``order[i]``; empty as in ``prepare``."""
     first, last = claim(work)
     while first < last:

@@ -11,8 +11,6 @@ not reached. A level is therefore summed first, into ``sums``, and settled after
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.algorithms.blocks_cpu import EDGES_AHEAD
@@ -31,7 +29,7 @@ HALF_STEP, STEP_DOWN = 2.0**256, 2.0**-512
 
 
 @always_inline
-def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, scales: Any, wide: Any, v: Any) -> Any:
+def sum_paths(in_indptr, in_indices, paths, scales, wide, v):
     """Return the number of shortest paths to v, the sum of those to the in-neighbours that are reached."""
     begin = in_indptr[v]
     end = in_indptr[v + 1]
@@ -71,7 +69,7 @@ def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, scales: Any, wide: An
 
 
 @always_inline
-def sum_ratios(indptr: Any, indices: Any, paths: Any, scales: Any, ratios: Any, edges: Any, wide: Any, u: Any) -> Any:
+def sum_ratios(indptr, indices, paths, scales, ratios, edges, wide, u):
     """Return the dependency of the source on u: over its out-edges, paths of u / paths of v * (1 + dependency of v).
 
     Unless ``edges`` is empty, each summand is added to that of its edge.
@@ -109,7 +107,7 @@ def sum_ratios(indptr: Any, indices: Any, paths: Any, scales: Any, ratios: Any, 
 
 
 @inline
-def widen(paths: Any, scales: Any, v: Any) -> None:
+def widen(paths, scales, v):
     """Give the count of a reached vertex a scale."""
     scale = 0
     while paths[v] >= HALF_STEP:
@@ -119,20 +117,7 @@ def widen(paths: Any, scales: Any, v: Any) -> None:
 
 
 @inline
-def search_small(
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    limit: Any,
-    seen: Any,
-    queue: Any,
-    levels: Any,
-    state: Any,
-    paths: Any,
-    scales: Any,
-    sums: Any,
-) -> None:
+def search_small(indptr, indices, in_indptr, in_indices, limit, seen, queue, levels, state, paths, scales, sums):
     """Search level after level until one has more than ``limit`` edges, or no vertex is found."""
     depth = state[DEPTH]
     while levels[depth] < levels[depth + 1] and state[OUT_EDGES] <= limit:
@@ -179,21 +164,7 @@ def search_small(
 
 
 @inline
-def return_small(
-    indptr: Any,
-    indices: Any,
-    limit: Any,
-    queue: Any,
-    levels: Any,
-    state: Any,
-    paths: Any,
-    scales: Any,
-    ratios: Any,
-    sums: Any,
-    extra: Any,
-    scores: Any,
-    edges: Any,
-) -> None:
+def return_small(indptr, indices, limit, queue, levels, state, paths, scales, ratios, sums, extra, scores, edges):
     """Go back level after level, to the source, until one has more than ``limit`` vertices.
 
     A reached vertex scores its dependency plus ``extra``, the source ``extra`` for each other vertex.
@@ -218,9 +189,7 @@ def return_small(
 
 
 @inline
-def start(
-    indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any, scales: Any
-) -> None:
+def start(indptr, in_indices, source, seen, queue, levels, state, paths, scales):
     """Make the source the only reached vertex."""
     seen[source >> 6] |= bit(source)
     queue[0] = source
@@ -238,7 +207,7 @@ def start(
 
 
 @inline
-def clear(seen: Any, queue: Any, state: Any, paths: Any, ratios: Any) -> None:
+def clear(seen, queue, state, paths, ratios):
     """Forget the reached vertices."""
     for i in range(state[TAIL]):
         v = np.int64(queue[i])
@@ -248,18 +217,7 @@ def clear(seen: Any, queue: Any, state: Any, paths: Any, ratios: Any) -> None:
 
 
 @jit
-def begin_search(
-    work: Any,
-    indptr: Any,
-    in_indices: Any,
-    source: Any,
-    seen: Any,
-    queue: Any,
-    levels: Any,
-    state: Any,
-    paths: Any,
-    scales: Any,
-) -> None:
+def begin_search(work, indptr, in_indices, source, seen, queue, levels, state, paths, scales):
     """Start from a source; has one work item."""
     first, last = claim(work)
     while first < last:
@@ -268,21 +226,7 @@ def begin_search(
 
 
 @jit
-def search_levels(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    limit: Any,
-    seen: Any,
-    queue: Any,
-    levels: Any,
-    state: Any,
-    paths: Any,
-    scales: Any,
-    sums: Any,
-) -> None:
+def search_levels(work, indptr, indices, in_indptr, in_indices, limit, seen, queue, levels, state, paths, scales, sums):
     """Search small levels; has one work item."""
     first, last = claim(work)
     while first < last:
@@ -292,21 +236,8 @@ def search_levels(
 
 @jit
 def return_levels(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    limit: Any,
-    queue: Any,
-    levels: Any,
-    state: Any,
-    paths: Any,
-    scales: Any,
-    ratios: Any,
-    sums: Any,
-    extra: Any,
-    scores: Any,
-    edges: Any,
-) -> None:
+    work, indptr, indices, limit, queue, levels, state, paths, scales, ratios, sums, extra, scores, edges
+):
     """Go back through small levels; has one work item."""
     first, last = claim(work)
     while first < last:
@@ -316,25 +247,25 @@ def return_levels(
 
 @jit
 def search_blocks(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    sources: Any,
-    blocks: Any,
-    seen: Any,
-    queue: Any,
-    levels: Any,
-    state: Any,
-    paths: Any,
-    scales: Any,
-    ratios: Any,
-    sums: Any,
-    extra: Any,
-    scores: Any,
-    edges: Any,
-) -> None:
+    work,
+    indptr,
+    indices,
+    in_indptr,
+    in_indices,
+    sources,
+    blocks,
+    seen,
+    queue,
+    levels,
+    state,
+    paths,
+    scales,
+    ratios,
+    sums,
+    extra,
+    scores,
+    edges,
+):
     """Search from all sources; each item is a block of them, which has its row of every array."""
     limit = np.int64(1) << 62
     block, last_block = claim(work)

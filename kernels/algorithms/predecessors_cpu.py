@@ -13,9 +13,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @jit
-def find_predecessors(
-    work: Any, indptr: Any, indices: Any, weights: Any, unreached: Any, distances: Any, predecessors: Any, figures: Any
-) -> None:
+def find_predecessors(work, indptr, indices, weights, unreached, distances, predecessors, figures):
     """Find the smallest predecessor at a smaller distance of every vertex reached; count those that have none.
 
     ``indptr`` and ``indices`` are the in-edges. Vertices without a predecessor get -1.
@@ -39,9 +37,7 @@ def find_predecessors(
 
 
 @jit
-def settle_plateaus(
-    work: Any, rows: Any, in_rows: Any, unreached: Any, distances: Any, predecessors: Any, levels: Any, queue: Any
-) -> None:
+def settle_plateaus(work, rows, in_rows, unreached, distances, predecessors, levels, queue):
     """Find predecessors at the same distance, by breadth-first search from the vertices that have one.
 
     Only edges of weight 0, or too small to change a sum, lead there. ``rows`` and ``in_rows`` are indptr, indices and

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add
@@ -12,30 +10,30 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @inline
-def _is_connected(outer: Any, total: Any, whole: Any, rate: Any, unit: Any) -> Any:
+def _is_connected(outer, total, whole, rate, unit):
     """Whether a part is well connected to the rest of its community, of which ``whole`` is the total degree."""
     return outer * unit >= np.int64(rate * np.float64(total) * np.float64(whole - total))
 
 
 @jit
 def refine(
-    work: Any,
-    starts: Any,
-    members: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    communities: Any,
-    refined: Any,
-    totals: Any,
-    outer: Any,
-    tables: Any,
-    found: Any,
-    slots: Any,
-    rate: Any,
-    unit: Any,
-) -> None:
+    work,
+    starts,
+    members,
+    indptr,
+    indices,
+    weights,
+    degrees,
+    communities,
+    refined,
+    totals,
+    outer,
+    tables,
+    found,
+    slots,
+    rate,
+    unit,
+):
     """Divide communities into parts, which are single vertices at first; work items are communities.
 
     In ascending order, each vertex that is still alone joins the part in which it gains most, if vertex and part are

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.hash_cpu import mix
@@ -12,7 +10,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @inline
-def _find(table: Any, vertices: Any, v: Any) -> Any:
+def _find(table, vertices, v):
     """Return the slot of vertex v in a hash table of positions in ``vertices``, or the free slot where it belongs."""
     last = np.uint64(len(table) - 1)
     slot = mix(np.uint64(v)) & last
@@ -22,7 +20,7 @@ def _find(table: Any, vertices: Any, v: Any) -> Any:
 
 
 @jit
-def number(work: Any, vertices: Any, known: Any, appearing: Any, numbers: Any, table: Any) -> None:
+def number(work, vertices, known, appearing, numbers, table):
     """Number vertices by their first appearance in ``vertices[: known[0]]``, then ``appearing``.
 
     ``numbers[i]`` becomes the number of ``appearing[i]``; new vertices are added to ``vertices`` and counted in

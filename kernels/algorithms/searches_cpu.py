@@ -7,8 +7,6 @@ bits per vertex: the sources that have reached it, those that reached it in the 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
@@ -40,7 +38,7 @@ ROWS_AHEAD = 12
 
 
 @inline
-def _expand(queue: Any, size: Any, indptr: Any, indices: Any, seen: Any, visit: Any, next_: Any, found: Any) -> Any:
+def _expand(queue, size, indptr, indices, seen, visit, next_, found):
     """Send the bits of the queued vertices along their edges; return how many vertices of ``found`` get new ones."""
     count = 0
     for i in range(size):
@@ -60,7 +58,7 @@ def _expand(queue: Any, size: Any, indptr: Any, indices: Any, seen: Any, visit: 
 
 
 @inline
-def _collect(indptr: Any, indices: Any, everyone: Any, seen: Any, visit: Any, next_: Any, found: Any) -> Any:
+def _collect(indptr, indices, everyone, seen, visit, next_, found):
     """Collect the bits of the in-neighbours of every vertex that lacks some; return how many get new ones."""
     count = 0
     for v in range(len(indptr) - 1):
@@ -82,7 +80,7 @@ def _collect(indptr: Any, indices: Any, everyone: Any, seen: Any, visit: Any, ne
 
 
 @inline
-def _count_by_source(queue: Any, size: Any, next_: Any, planes: Any) -> Any:
+def _count_by_source(queue, size, next_, planes):
     """Count for each source the queued vertices that have its bit, in bit-sliced counters; return their length."""
     used = 0
     for i in range(size):
@@ -100,7 +98,7 @@ def _count_by_source(queue: Any, size: Any, next_: Any, planes: Any) -> Any:
 
 
 @inline
-def _add_to_sources(planes: Any, used: Any, first: Any, size: Any, distance: Any, inverse: Any, figures: Any) -> None:
+def _add_to_sources(planes, used, first, size, distance, inverse, figures):
     """Add the counters of a level to the figures of the sources."""
     for s in range(size):
         count = np.int64(0)
@@ -115,7 +113,7 @@ def _add_to_sources(planes: Any, used: Any, first: Any, size: Any, distance: Any
 
 
 @inline
-def _mark_sources(word: Any, first: Any, distance: Any, figures: Any) -> None:
+def _mark_sources(word, first, distance, figures):
     """Make ``distance`` the largest one of each source that has reached a vertex."""
     for w in range(LINE_WORDS):
         rest = word[w]
@@ -125,7 +123,7 @@ def _mark_sources(word: Any, first: Any, distance: Any, figures: Any) -> None:
 
 
 @inline
-def _add_figures(of_thread: Any, figures: Any) -> None:
+def _add_figures(of_thread, figures):
     """Add the figures that a thread has collected to those of all threads."""
     for v in range(len(figures) // FIGURES):
         i = v * FIGURES
@@ -140,18 +138,7 @@ def _add_figures(of_thread: Any, figures: Any) -> None:
 
 
 @jit
-def search(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    sources: Any,
-    unit: Any,
-    counted: Any,
-    of_targets: Any,
-    of_sources: Any,
-) -> None:
+def search(work, indptr, indices, in_indptr, in_indices, sources, unit, counted, of_targets, of_sources):
     """Search from all sources, in batches of 512; a work item is a batch.
 
     ``of_targets``, int64[4 n] or empty, gets the figures of every vertex over the sources that reach it, and
@@ -231,7 +218,7 @@ def search(
 
 
 @jit
-def cluster(work: Any, indptr: Any, indices: Any, ranks: Any) -> None:
+def cluster(work, indptr, indices, ranks):
     """Rank all vertices so that those of a batch are close together; has one work item.
 
     Searches from close vertices meet the same vertices at nearly the same distances, and so share most of their work.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.algorithms.coefficients import ratio
@@ -17,7 +15,7 @@ LONGER = 32
 
 
 @inline
-def _mark(indptr: Any, indices: Any, u: Any, marks: Any) -> None:
+def _mark(indptr, indices, u, marks):
     """Set the bits of the neighbours of u."""
     for e in range(indptr[u], indptr[u + 1]):
         w = indices[e]
@@ -25,13 +23,13 @@ def _mark(indptr: Any, indices: Any, u: Any, marks: Any) -> None:
 
 
 @inline
-def _unmark(indptr: Any, indices: Any, u: Any, marks: Any) -> None:
+def _unmark(indptr, indices, u, marks):
     for e in range(indptr[u], indptr[u + 1]):
         marks[indices[e] >> np.uint32(6)] = np.uint64(0)
 
 
 @inline
-def _count_marked(indptr: Any, indices: Any, v: Any, marks: Any) -> Any:
+def _count_marked(indptr, indices, v, marks):
     """Count the neighbours of v whose bits are set."""
     count = np.int64(0)
     for e in range(indptr[v], indptr[v + 1]):
@@ -41,7 +39,7 @@ def _count_marked(indptr: Any, indices: Any, v: Any, marks: Any) -> Any:
 
 
 @jit
-def score_adjacent(work: Any, indptr: Any, indices: Any, begins: Any, kind: Any, scores: Any) -> None:
+def score_adjacent(work, indptr, indices, begins, kind, scores):
     """Score all pairs of adjacent vertices u < v; those of u begin at ``begins[u]`` and are in the order of its row.
 
     Each pair is dealt with at the vertex of higher degree, whose neighbours are marked; the other's row is read.
@@ -69,7 +67,7 @@ def score_adjacent(work: Any, indptr: Any, indices: Any, begins: Any, kind: Any,
 
 
 @jit
-def score_pairs(work: Any, indptr: Any, indices: Any, first: Any, second: Any, kind: Any, scores: Any) -> None:
+def score_pairs(work, indptr, indices, first, second, kind, scores):
     """Score each pair. Of consecutive pairs with the same first vertex, its neighbours are marked in a bitmap."""
     marks = np.zeros((len(indptr) >> 6) + 1, np.uint64)
     begin, last = claim(work)

@@ -23,7 +23,7 @@ SHORT_ROW = 64
 
 
 @inline
-def _ordered(word: Any, rule: Any) -> Any:
+def _ordered(word, rule):
     """Return the bits of a weight as a number in the order of the weights.
 
     ``rule`` has the sign bit, what to combine negative and other weights with, and negative zero and zero, which are
@@ -35,7 +35,7 @@ def _ordered(word: Any, rule: Any) -> Any:
 
 
 @inline
-def _after(indices: Any, begin: Any, end: Any, u: Any) -> Any:
+def _after(indices, begin, end, u):
     """Return the position of the first neighbour larger than u in a sorted row."""
     while end - begin > SHORT_ROW:
         middle = (begin + end) >> 1
@@ -51,7 +51,7 @@ def _after(indices: Any, begin: Any, end: Any, u: Any) -> Any:
 
 
 @inline
-def _precedes(key: Any, other: Any, weights: Any, positions: Any) -> Any:
+def _precedes(key, other, weights, positions):
     """Return whether the edge with a key comes before another one, which may be no edge."""
     if len(weights) == 0 or other == np.uint64(NONE):
         return key < other
@@ -61,7 +61,7 @@ def _precedes(key: Any, other: Any, weights: Any, positions: Any) -> Any:
 
 
 @inline
-def _lower(best: Any, v: Any, key: Any, weights: Any, positions: Any) -> None:
+def _lower(best, v, key, weights, positions):
     """Set ``best[v]`` to ``key`` if that edge comes first."""
     known = load(best, v)
     while _precedes(key, known, weights, positions) and not compare_and_swap(best, v, known, key):
@@ -70,20 +70,8 @@ def _lower(best: Any, v: Any, key: Any, weights: Any, positions: Any) -> None:
 
 @jit
 def collect_light(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    words: Any,
-    rule: Any,
-    splitter: Any,
-    best: Any,
-    sources: Any,
-    targets: Any,
-    keys: Any,
-    weights: Any,
-    positions: Any,
-    count: Any,
-) -> None:
+    work, indptr, indices, words, rule, splitter, best, sources, targets, keys, weights, positions, count
+):
     """Append the edges that are at most the splitter, a pair of a weight in order and the position of an edge.
 
     If weights and positions fit into keys, the smallest edge of each vertex is found at the same time.
@@ -129,21 +117,8 @@ def collect_light(
 
 @jit
 def collect_between(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    words: Any,
-    rule: Any,
-    parents: Any,
-    inside: Any,
-    best: Any,
-    sources: Any,
-    targets: Any,
-    keys: Any,
-    weights: Any,
-    positions: Any,
-    count: Any,
-) -> None:
+    work, indptr, indices, words, rule, parents, inside, best, sources, targets, keys, weights, positions, count
+):
     """Append the edges between different trees, which are flat, and find the smallest ones like ``collect_light``.
 
     ``inside`` says which vertices are in a tree that has most of them: these flags stay in the cache.
@@ -183,19 +158,7 @@ def collect_between(
 
 
 @inline
-def _append(
-    sources: Any,
-    targets: Any,
-    keys: Any,
-    weights: Any,
-    positions: Any,
-    count: Any,
-    u_kept: Any,
-    v_kept: Any,
-    key_kept: Any,
-    e_kept: Any,
-    k: Any,
-) -> None:
+def _append(sources, targets, keys, weights, positions, count, u_kept, v_kept, key_kept, e_kept, k):
     begin = fetch_and_add(count, 0, k)
     for i in range(k):
         sources[begin + i] = u_kept[i]
@@ -209,7 +172,7 @@ def _append(
 
 
 @inline
-def _root(parents: Any, v: Any) -> Any:
+def _root(parents, v):
     """Return the root of v; shorten the path to it."""
     parent = load(parents, v)
     while parent != v:
@@ -223,19 +186,8 @@ def _root(parents: Any, v: Any) -> Any:
 
 @jit
 def propose(
-    work: Any,
-    sources: Any,
-    targets: Any,
-    keys: Any,
-    weights: Any,
-    positions: Any,
-    parents: Any,
-    best: Any,
-    next_sources: Any,
-    next_targets: Any,
-    next_keys: Any,
-    count: Any,
-) -> None:
+    work, sources, targets, keys, weights, positions, parents, best, next_sources, next_targets, next_keys, count
+):
     """Find the smallest edge that leaves each tree; copy the edges between different trees, as edges between roots."""
     u_kept = np.empty(work[CHUNK], np.uint32)
     v_kept = np.empty(work[CHUNK], np.uint32)
@@ -268,9 +220,7 @@ def propose(
 
 
 @jit
-def join(
-    work: Any, sources: Any, targets: Any, keys: Any, best: Any, other: Any, parents: Any, chosen: Any, count: Any
-) -> None:
+def join(work, sources, targets, keys, best, other, parents, chosen, count):
     """Join the trees of each edge that is the smallest one of one of them, and append its key to ``chosen``.
 
     ``other`` is prepared for the next round.
@@ -305,7 +255,7 @@ def join(
 
 
 @jit
-def flatten(work: Any, parents: Any, best: Any, other: Any) -> None:
+def flatten(work, parents, best, other):
     """Make every parent a root, and forget the smallest edges."""
     first, last = claim(work)
     while first < last:
@@ -317,7 +267,7 @@ def flatten(work: Any, parents: Any, best: Any, other: Any) -> None:
 
 
 @jit
-def locate(work: Any, indptr: Any, indices: Any, positions: Any, sources: Any, targets: Any) -> None:
+def locate(work, indptr, indices, positions, sources, targets):
     """Write the ends of the edges at ascending ``positions`` in the CSR."""
     first, last = claim(work)
     while first < last:

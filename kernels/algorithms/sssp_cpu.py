@@ -43,7 +43,7 @@ def add_weight(typingctx: Any, word: Any, weight: Any) -> Any:
     """Return the word of a distance plus a weight; integers as int64."""
     result = word if isinstance(weight, types.Float) else types.int64
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def codegen(context, builder, signature, arguments):
         value, addend = arguments
         if isinstance(weight, types.Float):
             number = builder.bitcast(value, context.get_value_type(weight))
@@ -58,7 +58,7 @@ def add_weight(typingctx: Any, word: Any, weight: Any) -> Any:
 def as_float(typingctx: Any, word: Any, weight: Any) -> Any:
     """Return the distance of a word as float64; ``weight`` only tells the kind of weights."""
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def codegen(context, builder, signature, arguments):
         if isinstance(weight, types.Float):
             number = builder.bitcast(arguments[0], context.get_value_type(weight))
             return context.cast(builder, number, weight, types.float64)
@@ -68,7 +68,7 @@ def as_float(typingctx: Any, word: Any, weight: Any) -> Any:
 
 
 @inline
-def _start_block(slot: Any, tail: Any, pool: Any, bins: Any, common: Any) -> Any:
+def _start_block(slot, tail, pool, bins, common):
     """Return the first position of a new block that follows the full block before ``tail``; 0 if the pool is full."""
     block = bins[slot + FREE]
     if block != 0:
@@ -87,13 +87,13 @@ def _start_block(slot: Any, tail: Any, pool: Any, bins: Any, common: Any) -> Any
 
 
 @inline
-def _free_block(slot: Any, block: Any, pool: Any, bins: Any) -> None:
+def _free_block(slot, block, pool, bins):
     pool[block << BLOCK_BITS] = bins[slot + FREE]
     bins[slot + FREE] = block
 
 
 @inline
-def _tail_before(block: Any, pool: Any) -> Any:
+def _tail_before(block, pool):
     """Return the tail of the block before a block of a chain, which is full; 0 if there is none."""
     before = np.int64(pool[block << BLOCK_BITS])
     return (before + 1) << BLOCK_BITS if before > 0 else np.int64(0)
@@ -101,21 +101,8 @@ def _tail_before(block: Any, pool: Any) -> Any:
 
 @jit
 def relax(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    inverse: Any,
-    base: Any,
-    limit: Any,
-    most_edges: Any,
-    both_ways: Any,
-    distances: Any,
-    pool: Any,
-    shared: Any,
-    bins: Any,
-    common: Any,
-) -> None:
+    work, indptr, indices, weights, inverse, base, limit, most_edges, both_ways, distances, pool, shared, bins, common
+):
     """Relax the edges of the shared blocks, then those of each slot's own bins below ``limit``; the items are slots.
 
     A slot begins no further bin when it has relaxed ``most_edges``: what it went on with alone would be too early.
@@ -213,7 +200,7 @@ def relax(
 
 
 @jit
-def share(work: Any, pool: Any, shared: Any, bins: Any, common: Any) -> None:
+def share(work, pool, shared, bins, common):
     """Free the blocks shared before, and share those of the first bin that is not empty; has one work item."""
     first, last = claim(work)
     while first < last:
@@ -244,9 +231,7 @@ def share(work: Any, pool: Any, shared: Any, bins: Any, common: Any) -> None:
 
 
 @jit
-def find_least(
-    work: Any, weights: Any, inverse: Any, end: Any, distances: Any, pool: Any, bins: Any, least: Any
-) -> None:
+def find_least(work, weights, inverse, end, distances, pool, bins, least):
     """Find the least position, from ``end`` up, of the vertices beyond the bins of each slot; the items are slots."""
     first, last = claim(work)
     while first < last:
@@ -265,9 +250,7 @@ def find_least(
 
 
 @jit
-def move_bins(
-    work: Any, weights: Any, inverse: Any, end: Any, base: Any, distances: Any, pool: Any, bins: Any, common: Any
-) -> None:
+def move_bins(work, weights, inverse, end, base, distances, pool, bins, common):
     """Insert the vertices beyond the bins, which ended at ``end``, into bins from ``base``; the items are slots."""
     first, last = claim(work)
     while first < last:
@@ -298,9 +281,7 @@ def move_bins(
 
 
 @jit
-def refill(
-    work: Any, weights: Any, inverse: Any, base: Any, unreached: Any, distances: Any, pool: Any, bins: Any, common: Any
-) -> None:
+def refill(work, weights, inverse, base, unreached, distances, pool, bins, common):
     """Insert every vertex at the position ``base`` or later; the items are slots, with a range of vertices each."""
     first, last = claim(work)
     while first < last:
@@ -325,7 +306,7 @@ def refill(
 
 
 @jit
-def fill(work: Any, value: Any, words: Any) -> None:
+def fill(work, value, words):
     """Set all elements."""
     first, last = claim(work)
     while first < last:
@@ -334,7 +315,7 @@ def fill(work: Any, value: Any, words: Any) -> None:
 
 
 @jit
-def widen(work: Any, words: Any, unreached: Any, distances: Any) -> None:
+def widen(work, words, unreached, distances):
     """Write uint32 distances as int64, with the largest integer for vertices that were not reached."""
     first, last = claim(work)
     while first < last:

@@ -6,8 +6,6 @@ from the pivot or reaches it. Vertices of one component have the same bits, so t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, fetch_and_or, load, prefetch, store
@@ -21,7 +19,7 @@ ROWS_AHEAD = 32
 
 
 @jit
-def initialise(work: Any, indptr: Any, in_indptr: Any, states: Any, labels: Any, pivot: Any) -> None:
+def initialise(work, indptr, in_indptr, states, labels, pivot):
     """Make vertices without out-edges or without in-edges components; find the vertex whose smaller degree is largest.
 
     ``pivot[0]`` has that degree in its upper half, the vertex in its lower one.
@@ -41,7 +39,7 @@ def initialise(work: Any, indptr: Any, in_indptr: Any, states: Any, labels: Any,
 
 
 @inline
-def _mark(indptr: Any, indices: Any, word: Any, states: Any, queue: Any, tail: Any, u: Any) -> Any:
+def _mark(indptr, indices, word, states, queue, tail, u):
     """Mark the unmarked neighbours of u and append them to a queue of this thread; return its new tail."""
     for e in range(indptr[u], indptr[u + 1]):
         v = indices[e]
@@ -53,17 +51,7 @@ def _mark(indptr: Any, indices: Any, word: Any, states: Any, queue: Any, tail: A
 
 
 @jit
-def push_narrow(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    narrow: Any,
-    states: Any,
-    queues: Any,
-    ends: Any,
-) -> None:
+def push_narrow(work, indptr, indices, in_indptr, in_indices, narrow, states, queues, ends):
     """Search forwards and backwards from the vertices in ``queues``, each on one thread, while levels are narrow.
 
     The work items are the two directions. ``ends`` has the next position to process and the tail of each queue.
@@ -91,7 +79,7 @@ def push_narrow(
 
 
 @jit
-def push(work: Any, indptr: Any, indices: Any, bit: Any, level: Any, states: Any, queue: Any, tail: Any) -> None:
+def push(work, indptr, indices, bit, level, states, queue, tail):
     """Mark the neighbours of the vertices in ``level``, and append them to ``queue`` at ``tail[0]``."""
     word = np.uint8(bit)
     first, last = claim(work)
@@ -107,14 +95,14 @@ def push(work: Any, indptr: Any, indices: Any, bit: Any, level: Any, states: Any
 
 
 @inline
-def _append(queue: Any, tail: Any, found: Any, k: Any) -> None:
+def _append(queue, tail, found, k):
     begin = fetch_and_add(tail, 0, k)
     for i in range(k):
         queue[begin + i] = found[i]
 
 
 @jit
-def pull(work: Any, indptr: Any, indices: Any, bit: Any, states: Any, queue: Any, tail: Any) -> None:
+def pull(work, indptr, indices, bit, states, queue, tail):
     """Mark each unmarked vertex with a marked neighbour in its row, and append it to ``queue``."""
     word = np.uint8(bit)
     n = len(states)
@@ -136,7 +124,7 @@ def pull(work: Any, indptr: Any, indices: Any, bit: Any, states: Any, queue: Any
 
 
 @inline
-def _has_peer(indptr: Any, indices: Any, states: Any, v: Any, mine: Any) -> Any:
+def _has_peer(indptr, indices, states, v, mine):
     """Return whether v has a neighbour with the same state."""
     for e in range(indptr[v], indptr[v + 1]):
         if load(states, indices[e]) == mine and indices[e] != v:
@@ -145,18 +133,7 @@ def _has_peer(indptr: Any, indices: Any, states: Any, v: Any, mine: Any) -> Any:
 
 
 @jit
-def trim(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    in_indptr: Any,
-    in_indices: Any,
-    smallest: Any,
-    states: Any,
-    labels: Any,
-    rest: Any,
-    tail: Any,
-) -> None:
+def trim(work, indptr, indices, in_indptr, in_indices, smallest, states, labels, rest, tail):
     """Label the component of the pivot, and make every vertex without a peer before or after it a component.
 
     A peer is a neighbour with the same bits. The other vertices are appended to ``rest``.
@@ -180,7 +157,7 @@ def trim(
 
 
 @jit
-def search(work: Any, indptr: Any, indices: Any, roots: Any, states: Any, labels: Any, low: Any) -> None:
+def search(work, indptr, indices, roots, states, labels, low):
     """Find the components of the vertices in ``roots`` by Tarjan's algorithm; has one work item.
 
     ``low`` is 0 for each of these vertices at first, and later the smallest number of a vertex that it is known to

@@ -6,8 +6,6 @@ are its CSC, None if the graph is undirected.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, prefetch
@@ -19,7 +17,7 @@ _EMPTY = np.uint64(0)
 
 
 @jit
-def count_neighbors(work: Any, indptr: Any, indices: Any, back_indptr: Any, back_indices: Any, neighbors: Any) -> None:
+def count_neighbors(work, indptr, indices, back_indptr, back_indices, neighbors):
     """Count the neighbours of each vertex: other vertices, each once; rows are sorted."""
     first, last = claim(work)
     while first < last:
@@ -45,7 +43,7 @@ def count_neighbors(work: Any, indptr: Any, indices: Any, back_indptr: Any, back
 
 
 @jit
-def divide_links(work: Any, links: Any, neighbors: Any, orders: Any, coefficients: Any) -> None:
+def divide_links(work, links, neighbors, orders, coefficients):
     """Divide the number of links by that of pairs of neighbours; ``orders`` is 2 for unordered links."""
     first, last = claim(work)
     while first < last:
@@ -57,7 +55,7 @@ def divide_links(work: Any, links: Any, neighbors: Any, orders: Any, coefficient
 
 
 @inline
-def _count_one(indptr: Any, indices: Any, u: Any, v: Any, w: Any, counts: Any) -> None:
+def _count_one(indptr, indices, u, v, w, counts):
     """Count the triangle of u, which has no other smaller neighbours than v > w, if v has the neighbour w."""
     e = indptr[v]
     while indices[e] < w:  # the row of v has u, which is larger
@@ -69,7 +67,7 @@ def _count_one(indptr: Any, indices: Any, u: Any, v: Any, w: Any, counts: Any) -
 
 
 @inline
-def _prefetch_rows(indptr: Any, indices: Any, u: Any, last: Any) -> None:
+def _prefetch_rows(indptr, indices, u, last):
     """Prefetch the offsets of the neighbours of u + 2, and the rows of those of u + 1."""
     if u + 2 < last:
         e = indptr[u + 2]
@@ -86,7 +84,7 @@ def _prefetch_rows(indptr: Any, indices: Any, u: Any, last: Any) -> None:
 
 
 @jit
-def count_plain(work: Any, indptr: Any, indices: Any, counts: Any) -> None:
+def count_plain(work, indptr, indices, counts):
     """Count the triangles of each vertex of an undirected graph; rows are sorted.
 
     The triangle u > v > w is found in the row of u, as a vertex common to u and v. Rows of equal vertices are adjacent:

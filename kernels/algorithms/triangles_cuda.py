@@ -10,8 +10,6 @@ the hits of each neighbour and those of each slot of the table, and adds them to
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.algorithms.forward_rows_cuda import ITEMS, TILE, degree_of, joins_another, row_of, rows_of_tile
@@ -46,7 +44,7 @@ _GOLDEN = np.uint32(0x9E3779B1)
 
 
 @device
-def _lanes_from(start: Any, end: Any) -> Any:
+def _lanes_from(start, end):
     """Return the lanes from ``start`` to before ``end``, int32, as a mask; both may be below 0 or beyond 32."""
     if end <= np.int32(0) or start >= np.int32(WARP) or start >= end:
         return np.uint32(0)
@@ -59,7 +57,7 @@ def _lanes_from(start: Any, end: Any) -> Any:
 
 
 @kernel(OFFSETS, _VERTICES, _VERTICES, items=TILE)
-def count_neighbors(indptr: Any, indices: Any, neighbors: Any) -> None:
+def count_neighbors(indptr, indices, neighbors):
     """Add the number of other vertices that each vertex is joined with, a work item being an edge; rows are sorted."""
     m = np.uint64(len(indices))
     e, low, high = rows_of_tile(indptr, m)
@@ -85,7 +83,7 @@ def count_neighbors(indptr: Any, indices: Any, neighbors: Any) -> None:
 
 
 @kernel(_COUNTS, _VERTICES, types.float64, types.float64[::1])
-def divide_links(links: Any, neighbors: Any, orders: Any, coefficients: Any) -> None:
+def divide_links(links, neighbors, orders, coefficients):
     """Divide the number of links by that of pairs of neighbours; ``orders`` is 2 for unordered links."""
     v = np.uint32(cuda.grid(1))
     if v < np.uint32(len(links)):
@@ -95,19 +93,19 @@ def divide_links(links: Any, neighbors: Any, orders: Any, coefficients: Any) -> 
 
 
 @device
-def _length(begins: Any, v: Any) -> Any:
+def _length(begins, v):
     """Return the length of a forward row."""
     return np.uint32(np.uint64(begins[v + np.uint32(1)]) - np.uint64(begins[v]))
 
 
 @device
-def _is_long(degree: Any, length: Any) -> Any:
+def _is_long(degree, length):
     """Return whether blocks, and not one warp, count the triangles of a vertex with a forward row."""
     return length > np.uint32(WARP_ENTRIES) or degree > np.uint64(PIECE)
 
 
 @kernel(OFFSETS, OFFSETS, _VERTICES, _VERTICES, _POSITIONS)
-def list_pieces(indptr: Any, begins: Any, pieces: Any, numbers: Any, control: Any) -> None:
+def list_pieces(indptr, begins, pieces, numbers, control):
     """List the pieces of all rows that blocks count: the vertex, and the number of the piece in its row."""
     u, lane, n = np.uint32(cuda.grid(1)), lane_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
     count = np.uint32(0)
@@ -126,19 +124,19 @@ def list_pieces(indptr: Any, begins: Any, pieces: Any, numbers: Any, control: An
 
 
 @device
-def _shift_for(entries: Any) -> Any:
+def _shift_for(entries):
     """Return by how much to shift hashes for a table of 4 to 8 slots per entry, their number being a power of 2."""
     return np.uint32(cuda.clz(np.uint32(entries * np.uint32(4) - np.uint32(1))))
 
 
 @device
-def _slots_for(shift: Any) -> Any:
+def _slots_for(shift):
     """Return the number of slots of a table."""
     return np.uint32(np.uint32(1) << np.uint32(np.uint32(32) - shift))
 
 
 @device
-def _insert(keys: Any, table: Any, shift: Any, vertex: Any) -> None:
+def _insert(keys, table, shift, vertex):
     """Put a vertex into the table that begins at the slot ``table``; other threads insert others."""
     slot = np.uint32(np.uint32(vertex * _GOLDEN) >> shift)
     while compare_and_swap(keys, np.uint32(table + slot), _EMPTY, vertex) != _EMPTY:
@@ -146,7 +144,7 @@ def _insert(keys: Any, table: Any, shift: Any, vertex: Any) -> None:
 
 
 @device
-def _look_up(keys: Any, hits: Any, table: Any, shift: Any, vertex: Any) -> Any:
+def _look_up(keys, hits, table, shift, vertex):
     """Return whether the table has a vertex, and count the hit."""
     slot = np.uint32(np.uint32(vertex * _GOLDEN) >> shift)
     key = keys[np.uint32(table + slot)]
@@ -159,7 +157,7 @@ def _look_up(keys: Any, hits: Any, table: Any, shift: Any, vertex: Any) -> Any:
 
 
 @device
-def _look_up_rows(begin: Any, length: Any, heads: Any, keys: Any, hits: Any, table: Any, shift: Any) -> Any:
+def _look_up_rows(begin, length, heads, keys, hits, table, shift):
     """Look up a forward row for each lane of a warp; return the number of its vertices that the table has."""
     lane, found, base = lane_number(), np.uint32(0), np.uint32(0)
     waiting = np.uint32(cuda.ballot_sync(ALL, length > np.uint32(0)))
@@ -195,21 +193,21 @@ def _look_up_rows(begin: Any, length: Any, heads: Any, keys: Any, hits: Any, tab
 
 
 @device
-def _edge_at(indptr: Any, piece: Any, place: Any) -> Any:
+def _edge_at(indptr, piece, place):
     """Return the edge at a place of a piece, which is a vertex and the number of the piece in its row."""
     x, number = piece
     return np.uint64(indptr[x]) + np.uint64(number) * np.uint64(PIECE) + np.uint64(place)
 
 
 @device
-def _edges_in(indptr: Any, piece: Any) -> Any:
+def _edges_in(indptr, piece):
     """Return the number of edges of a piece."""
     end = np.uint64(indptr[piece[0] + np.uint32(1)])
     return np.uint32(min(end - _edge_at(indptr, piece, np.uint32(0)), np.uint64(PIECE)))
 
 
 @device
-def _count_with(piece: Any, place: Any, edges: Any, rows: Any, tables: Any, counts: Any) -> None:
+def _count_with(piece, place, edges, rows, tables, counts):
     """Count the triangles of a vertex with the neighbour of each lane, that at ``place`` of a piece of its row.
 
     The neighbour must have a shorter forward row, or one as long and a lower number. The table has the forward row of
@@ -232,7 +230,7 @@ def _count_with(piece: Any, place: Any, edges: Any, rows: Any, tables: Any, coun
 
 
 @device
-def _add_hits(keys: Any, hits: Any, place: Any, counts: Any) -> Any:
+def _add_hits(keys, hits, place, counts):
     """Add the hits of a slot to the count of its vertex, and return them."""
     number = hits[place]
     if number > np.uint32(0):
@@ -241,7 +239,7 @@ def _add_hits(keys: Any, hits: Any, place: Any, counts: Any) -> Any:
 
 
 @device
-def _add_found(x: Any, found: Any, counts: Any) -> None:
+def _add_found(x, found, counts):
     """Add the sum of what the lanes of a warp found to the count of x."""
     found = np.uint32(sum_of_warp(found))
     if lane_number() == np.uint32(0) and found > np.uint32(0):
@@ -249,7 +247,7 @@ def _add_found(x: Any, found: Any, counts: Any) -> None:
 
 
 @device
-def _claim(claimed: Any) -> Any:
+def _claim(claimed):
     """Return the first of 32 neighbours that no other warp of the block has claimed."""
     first = np.uint32(0)
     if lane_number() == np.uint32(0):
@@ -258,7 +256,7 @@ def _claim(claimed: Any) -> Any:
 
 
 @kernel(OFFSETS, _VERTICES, OFFSETS, _VERTICES, _VERTICES, _VERTICES, _COUNTS, items=1)
-def count_long(indptr: Any, indices: Any, begins: Any, heads: Any, pieces: Any, numbers: Any, counts: Any) -> None:
+def count_long(indptr, indices, begins, heads, pieces, numbers, counts):
     """Add the triangles of long rows to the counts of their vertices; each block has one piece."""
     keys = cuda.shared.array(BLOCK_SLOTS, types.uint32)
     hits = cuda.shared.array(BLOCK_SLOTS, types.uint32)
@@ -293,7 +291,7 @@ def count_long(indptr: Any, indices: Any, begins: Any, heads: Any, pieces: Any, 
 
 
 @kernel(OFFSETS, _VERTICES, OFFSETS, _VERTICES, _COUNTS, items=WARPS)
-def count_short(indptr: Any, indices: Any, begins: Any, heads: Any, counts: Any) -> None:
+def count_short(indptr, indices, begins, heads, counts):
     """Add the triangles of all other rows; each warp has one vertex."""
     keys = cuda.shared.array(SLOTS_OF_WARPS, types.uint32)
     hits = cuda.shared.array(SLOTS_OF_WARPS, types.uint32)

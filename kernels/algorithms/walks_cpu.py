@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import prefetch
@@ -18,7 +16,7 @@ _philox = inline(philox)
 
 
 @jit
-def walk(work: Any, indptr: Any, indices: Any, key: Any, draws: Any, walks: Any) -> None:
+def walk(work, indptr, indices, key, draws, walks):
     """Walk along uniformly chosen edges from ``walks[:, 0]`` until a vertex has none; a work item is a walk.
 
     Step s of walk i uses the random number of the counters i and ``s * draws``. ``walks`` has -1 beyond its start.

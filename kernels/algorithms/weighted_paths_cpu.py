@@ -11,7 +11,6 @@ An edge may be so short that its length does not change the rounded distance. Ve
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -21,12 +20,12 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @always_inline
-def _is_before(u: Any, v: Any, distances: Any, hops: Any) -> Any:
+def _is_before(u, v, distances, hops):
     return distances[u] < distances[v] or (distances[u] == distances[v] and hops[u] < hops[v])
 
 
 @always_inline
-def move_up(heap: Any, place: Any, vertex: Any, distances: Any, hops: Any, ranks: Any) -> None:
+def move_up(heap, place, vertex, distances, hops, ranks):
     """Put a vertex at a free place of the heap, or above it; without ``hops`` that are counted, pass ``distances``."""
     while place > 0:
         above = (place - 1) >> 1
@@ -41,7 +40,7 @@ def move_up(heap: Any, place: Any, vertex: Any, distances: Any, hops: Any, ranks
 
 
 @always_inline
-def move_down(heap: Any, size: Any, vertex: Any, distances: Any, hops: Any, ranks: Any) -> None:
+def move_down(heap, size, vertex, distances, hops, ranks):
     """Put a vertex at the free top of the heap, or below it; without ``hops`` that are counted, pass ``distances``."""
     place = 0
     while True:
@@ -61,15 +60,13 @@ def move_down(heap: Any, size: Any, vertex: Any, distances: Any, hops: Any, rank
 
 
 @always_inline
-def _is_predecessor(u: Any, v: Any, length: Any, distances: Any, hops: Any) -> Any:
+def _is_predecessor(u, v, length, distances, hops):
     """Whether a shortest path to v, which is reached, ends with the edge from u."""
     return distances[u] + length == distances[v] and _is_before(u, v, distances, hops)
 
 
 @inline
-def _count_paths(
-    in_indptr: Any, in_indices: Any, in_weights: Any, wide: Any, distances: Any, hops: Any, paths: Any, v: Any
-) -> Any:
+def _count_paths(in_indptr, in_indices, in_weights, wide, distances, hops, paths, v):
     """Return the number of shortest paths to the vertex that was reached last."""
     total = 0.0
     highest = -np.inf
@@ -86,18 +83,7 @@ def _count_paths(
 
 
 @inline
-def _search(
-    out: Any,
-    back: Any,
-    source: Any,
-    wide: Any,
-    heap: Any,
-    order: Any,
-    distances: Any,
-    hops: Any,
-    ranks: Any,
-    paths: Any,
-) -> Any:
+def _search(out, back, source, wide, heap, order, distances, hops, ranks, paths):
     """Find the distances from a source and the numbers of paths; return how many vertices it reaches.
 
     The number is negative if a count overflows.
@@ -142,20 +128,7 @@ def _search(
 
 
 @inline
-def _return(
-    out: Any,
-    wide: Any,
-    reached: Any,
-    order: Any,
-    distances: Any,
-    hops: Any,
-    ranks: Any,
-    paths: Any,
-    dependencies: Any,
-    extra: Any,
-    scores: Any,
-    edges: Any,
-) -> None:
+def _return(out, wide, reached, order, distances, hops, ranks, paths, dependencies, extra, scores, edges):
     """Add up the dependencies from the farthest vertex to the source."""
     indptr, indices, weights = out
     for i in range(reached - 1, -1, -1):
@@ -173,7 +146,7 @@ def _return(
 
 
 @inline
-def _clear(reached: Any, order: Any, distances: Any, hops: Any, ranks: Any) -> None:
+def _clear(reached, order, distances, hops, ranks):
     """Forget the reached vertices."""
     for i in range(reached):
         distances[order[i]] = np.inf
@@ -182,22 +155,8 @@ def _clear(reached: Any, order: Any, distances: Any, hops: Any, ranks: Any) -> N
 
 @jit
 def search_blocks(
-    work: Any,
-    out: Any,
-    back: Any,
-    sources: Any,
-    blocks: Any,
-    heap: Any,
-    order: Any,
-    distances: Any,
-    hops: Any,
-    ranks: Any,
-    paths: Any,
-    dependencies: Any,
-    extra: Any,
-    scores: Any,
-    edges: Any,
-) -> None:
+    work, out, back, sources, blocks, heap, order, distances, hops, ranks, paths, dependencies, extra, scores, edges
+):
     """Search from all sources; each item is a block of them."""
     block, last_block = claim(work)
     while block < last_block:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -14,7 +12,7 @@ KEEP, FIRST, MIN, MAX, SUM, MEAN = range(6)
 
 
 @inline
-def combine_run(weights: Any, run: Any, end: Any, combine: Any, limits: Any, out: Any, place: Any) -> Any:
+def combine_run(weights, run, end, combine, limits, out, place):
     """Write what ``weights[run:end]`` combine to, in this order, to ``out[place]``; return whether the sum fits."""
     value = weights[run]
     fits = True
@@ -36,7 +34,7 @@ def combine_run(weights: Any, run: Any, end: Any, combine: Any, limits: Any, out
 
 
 @jit
-def count_targets(work: Any, indptr: Any, indices: Any, keep_loops: Any, degrees: Any) -> None:
+def count_targets(work, indptr, indices, keep_loops, degrees):
     """Count the distinct destinations of each row, which is sorted; without ``keep_loops`` those of other vertices."""
     first, last = claim(work)
     while first < last:
@@ -51,18 +49,8 @@ def count_targets(work: Any, indptr: Any, indices: Any, keep_loops: Any, degrees
 
 @jit
 def combine_rows(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    combine: Any,
-    limits: Any,
-    keep_loops: Any,
-    new_indptr: Any,
-    new_indices: Any,
-    new_weights: Any,
-    faults: Any,
-) -> None:
+    work, indptr, indices, weights, combine, limits, keep_loops, new_indptr, new_indices, new_weights, faults
+):
     """Combine the parallel edges of each row, which is sorted by destination; as ``csr_cpu.sort_buckets`` does.
 
     ``faults`` has, for each chunk of vertices, the key of parallel edges whose sum is beyond ``limits``, or -1.

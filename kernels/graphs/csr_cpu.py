@@ -21,7 +21,7 @@ DIGIT_BITS = 11
 
 
 @jit
-def count_buckets(work: Any, src: Any, dst: Any, symmetric: Any, keep_loops: Any, shift: Any, counts: Any) -> None:
+def count_buckets(work, src, dst, symmetric, keep_loops, shift, counts):
     """Count the stored edges of each bucket; ``counts`` has one row for each part of the input."""
     m = len(src)
     parts = len(counts)
@@ -41,19 +41,7 @@ def count_buckets(work: Any, src: Any, dst: Any, symmetric: Any, keep_loops: Any
 
 
 @jit
-def deal_to_buckets(
-    work: Any,
-    src: Any,
-    dst: Any,
-    weight: Any,
-    symmetric: Any,
-    keep_loops: Any,
-    shift: Any,
-    positions: Any,
-    indices: Any,
-    weights: Any,
-    local: Any,
-) -> None:
+def deal_to_buckets(work, src, dst, weight, symmetric, keep_loops, shift, positions, indices, weights, local):
     """Move each stored edge to its bucket; ``positions`` has a row of next positions for each part of the input."""
     m = len(src)
     parts = len(positions)
@@ -84,9 +72,7 @@ def deal_to_buckets(
 
 
 @inline
-def _sort_by_digit(
-    keys: Any, order: Any, size: Any, shift: Any, bits: Any, out: Any, out_order: Any, count: Any
-) -> Any:
+def _sort_by_digit(keys, order, size, shift, bits, out, out_order, count):
     """Sort ``keys``, and ``order`` if it is given, by the ``bits`` above ``shift``; a stable counting sort."""
     mask = np.uint64((1 << bits) - 1)
     low = np.uint64(shift)
@@ -108,7 +94,7 @@ def _sort_by_digit(
 
 
 @inline
-def _load_keys(local: Any, indices: Any, begin: Any, size: Any, keys: Any, order: Any) -> None:
+def _load_keys(local, indices, begin, size, keys, order):
     """Write the keys of a bucket's edges: the source's number within the bucket above the destination."""
     for i in range(size):
         keys[i] = (np.uint64(local[begin + i]) << np.uint64(32)) | np.uint64(indices[begin + i])
@@ -117,7 +103,7 @@ def _load_keys(local: Any, indices: Any, begin: Any, size: Any, keys: Any, order
 
 
 @inline
-def _sort(values: Any, begin: Any, end: Any) -> None:
+def _sort(values, begin, end):
     """Sort ``values[begin:end]`` in place, short ranges stably: Numba's own sort takes ten times as long to compile."""
     size = end - begin
     if size <= 16:
@@ -151,9 +137,7 @@ def _sort(values: Any, begin: Any, end: Any) -> None:
 
 
 @inline
-def _load_weights(
-    weights: Any, begin: Any, size: Any, keys: Any, order: Any, combine: Any, limits: Any, moved: Any
-) -> Any:
+def _load_weights(weights, begin, size, keys, order, combine, limits, moved):
     """Copy a bucket's weights in the order of its sorted ``keys``; those of equal keys ascend, or are combined.
 
     Equal keys are in the order of the input. Return the first of those whose weights do not add up, or -1.
@@ -173,17 +157,7 @@ def _load_weights(
 
 
 @inline
-def _store_edges(
-    keys: Any,
-    moved: Any,
-    begin: Any,
-    size: Any,
-    combine: Any,
-    indices: Any,
-    weights: Any,
-    first_vertex: Any,
-    degrees: Any,
-) -> Any:
+def _store_edges(keys, moved, begin, size, combine, indices, weights, first_vertex, degrees):
     """Write a bucket's sorted edges back and count them by source; return how many were kept."""
     place = begin
     for i in range(size):
@@ -199,20 +173,8 @@ def _store_edges(
 
 @jit
 def sort_buckets(
-    work: Any,
-    starts: Any,
-    shift: Any,
-    id_bits: Any,
-    combine: Any,
-    limits: Any,
-    largest: Any,
-    local: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    kept: Any,
-    faults: Any,
-) -> None:
+    work, starts, shift, id_bits, combine, limits, largest, local, indices, weights, degrees, kept, faults
+):
     """Sort each bucket by (source, destination, weight) in place, combine parallel edges if asked, count the degrees.
 
     Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain. ``faults[b]`` becomes the key of parallel
@@ -255,7 +217,7 @@ def sort_buckets(
 
 
 @jit
-def expand_sources(work: Any, indptr: Any, src: Any) -> None:
+def expand_sources(work, indptr, src):
     """Write the source of every stored edge: ``src[indptr[u]:indptr[u + 1]] = u``."""
     first, last = claim(work)
     while first < last:
@@ -266,7 +228,7 @@ def expand_sources(work: Any, indptr: Any, src: Any) -> None:
 
 
 @inline
-def _is_sorted_at(indices: Any, weights: Any, e: Any) -> Any:
+def _is_sorted_at(indices, weights, e):
     """Whether stored edge ``e`` follows the one before it in the order of (destination, weight)."""
     if indices[e - 1] != indices[e]:
         return indices[e - 1] < indices[e]
@@ -274,7 +236,7 @@ def _is_sorted_at(indices: Any, weights: Any, e: Any) -> Any:
 
 
 @inline
-def _hash_weight(weight_bits: Any, e: Any) -> Any:
+def _hash_weight(weight_bits, e):
     """A hash of the edge's weight; 0 in a graph without weights."""
     if weight_bits is None:
         return np.uint64(0)
@@ -282,7 +244,7 @@ def _hash_weight(weight_bits: Any, e: Any) -> Any:
 
 
 @jit
-def check_rows(work: Any, indptr: Any, indices: Any, weights: Any, weight_bits: Any, faults: Any, hashes: Any) -> None:
+def check_rows(work, indptr, indices, weights, weight_bits, faults, hashes):
     """Check the rows of a CSR; writes one row of ``faults`` and ``hashes`` per chunk of vertices.
 
     ``faults``: first vertex whose row ends before it begins or outside ``indices``, first vertex with a neighbour

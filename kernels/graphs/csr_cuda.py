@@ -31,20 +31,20 @@ _NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @device
-def thread_item() -> Any:
+def thread_item():
     """Return the number of the thread in the grid, which may exceed 32 bits."""
     return np.uint64(cuda.blockIdx.x) * np.uint64(BLOCK) + np.uint64(cuda.threadIdx.x)
 
 
 @device
-def _no_edge(id_bits: Any) -> Any:
+def _no_edge(id_bits):
     """Return the largest key, that of edges which are not stored."""
     return _NONE >> np.uint64(np.uint64(64) - np.uint64(2) * np.uint64(id_bits))
 
 
 def _make_find_largest(word: Any) -> Any:
     @kernel(word[::1], word[::1], types.uint64[::1], items=TILE)
-    def find_largest(src: Any, dst: Any, facts: Any) -> None:
+    def find_largest(src, dst, facts):
         """Write the largest id, all of which are unsigned, to ``facts``."""
         first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE) + np.uint64(cuda.threadIdx.x)
         largest = np.uint64(0)
@@ -70,7 +70,7 @@ find_largest_64 = _make_find_largest(types.uint64)
 
 def _make_keys(word: Any) -> Any:
     @kernel(word[::1], word[::1], types.boolean, types.boolean, types.uint32, _KEYS, types.uint64[::1])
-    def make_keys(src: Any, dst: Any, symmetric: Any, keep_loops: Any, id_bits: Any, keys: Any, facts: Any) -> None:
+    def make_keys(src, dst, symmetric, keep_loops, id_bits, keys, facts):
         """Write the key of every stored edge; those of the other direction follow those of the edge list."""
         e = thread_item()
         bits = np.uint64(id_bits)
@@ -101,13 +101,13 @@ make_keys_64 = _make_keys(types.uint64)
 
 
 @device
-def _digit(key: Any, shift: Any) -> Any:
+def _digit(key, shift):
     """Return the digit of a key above the bits below ``shift``."""
     return np.uint32((key >> np.uint64(shift)) & np.uint64(DIGITS - 1))
 
 
 @kernel(_KEYS, types.uint32, types.uint32[::1], items=TILE)
-def count_digits(keys: Any, shift: Any, counts: Any) -> None:
+def count_digits(keys, shift, counts):
     """Count the digits of each tile; ``counts`` has one row per digit and one column per tile."""
     found = cuda.shared.array(DIGITS, types.uint32)
     thread = np.uint32(cuda.threadIdx.x)
@@ -123,7 +123,7 @@ def count_digits(keys: Any, shift: Any, counts: Any) -> None:
 
 
 @device
-def _sum_below(value: Any, sums: Any) -> Any:
+def _sum_below(value, sums):
     """Return the sum of ``value``, a uint64, over the threads of the block below this one, and over all threads.
 
     ``sums`` are ``WARPS`` words of shared memory; it must not be in use, and may be used after a barrier.
@@ -150,7 +150,7 @@ def _sum_below(value: Any, sums: Any) -> Any:
 
 
 @kernel(types.uint32[::1], types.uint64[::1], items=TILE)
-def sum_tiles(values: Any, sums: Any) -> None:
+def sum_tiles(values, sums):
     """Write the sum of each tile."""
     warps = cuda.shared.array(WARPS, types.uint64)
     first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE) + np.uint64(cuda.threadIdx.x)
@@ -165,7 +165,7 @@ def sum_tiles(values: Any, sums: Any) -> None:
 
 
 @kernel(types.uint64[::1], items=1)
-def scan_sums(sums: Any) -> None:
+def scan_sums(sums):
     """Replace each number by the sum of those before it; has one work item."""
     warps = cuda.shared.array(WARPS, types.uint64)
     thread = np.uint64(cuda.threadIdx.x)
@@ -181,7 +181,7 @@ def scan_sums(sums: Any) -> None:
 
 
 @kernel(types.uint32[::1], types.uint64[::1], types.uint64[::1], items=TILE)
-def scan_tiles(values: Any, sums: Any, positions: Any) -> None:
+def scan_tiles(values, sums, positions):
     """Write the sum of the numbers before each, given the sum of those before its tile."""
     warps = cuda.shared.array(WARPS, types.uint64)
     before = sums[np.uint64(cuda.blockIdx.x)]
@@ -199,7 +199,7 @@ def scan_tiles(values: Any, sums: Any, positions: Any) -> None:
 
 
 @device
-def _peers_of(digit: Any) -> Any:
+def _peers_of(digit):
     """Return the lanes with the digit of this one."""
     peers = ALL
     for k in range(DIGIT_BITS):
@@ -210,7 +210,7 @@ def _peers_of(digit: Any) -> Any:
 
 
 @kernel(_KEYS, _SLOTS, types.uint32, types.uint64[::1], types.boolean, _KEYS, _SLOTS, items=TILE)
-def move_keys(keys: Any, slots: Any, shift: Any, positions: Any, is_first: Any, moved: Any, moved_slots: Any) -> None:
+def move_keys(keys, slots, shift, positions, is_first, moved, moved_slots):
     """Move keys, and their slots if there are any, to their positions by digit; at first, a slot is the key's place.
 
     The tile is sorted in shared memory first, so that neighbouring threads write to neighbouring places.
@@ -276,7 +276,7 @@ def move_keys(keys: Any, slots: Any, shift: Any, positions: Any, is_first: Any, 
 
 
 @kernel(_KEYS, types.uint64, types.uint32, _SLOTS, types.uint32[::1])
-def write_rows(keys: Any, size: Any, id_bits: Any, indices: Any, degrees: Any) -> None:
+def write_rows(keys, size, id_bits, indices, degrees):
     """Write the destinations of the first ``size`` keys, and the lengths of the rows, which were 0."""
     e = thread_item()
     if e >= size:
@@ -293,7 +293,7 @@ def write_rows(keys: Any, size: Any, id_bits: Any, indices: Any, degrees: Any) -
 
 
 @kernel(_KEYS, types.uint64, types.uint32[::1])
-def mark_first(keys: Any, size: Any, is_first: Any) -> None:
+def mark_first(keys, size, is_first):
     """Mark the first of equal keys among the first ``size``; ``is_first`` has one more element, which becomes 0."""
     e = thread_item()
     if e < size:
@@ -303,7 +303,7 @@ def mark_first(keys: Any, size: Any, is_first: Any) -> None:
 
 
 @kernel(_KEYS, _SLOTS, types.uint64[::1], _KEYS, _SLOTS)
-def keep_first(keys: Any, slots: Any, positions: Any, kept: Any, kept_slots: Any) -> None:
+def keep_first(keys, slots, positions, kept, kept_slots):
     """Move the keys that were marked to their positions, and their slots if there are any."""
     e = thread_item()
     if e + np.uint64(1) < np.uint64(len(positions)):
@@ -315,7 +315,7 @@ def keep_first(keys: Any, slots: Any, positions: Any, kept: Any, kept_slots: Any
 
 
 @kernel(_KEYS, _SLOTS, _KEYS)
-def look_up_keys(keys: Any, slots: Any, found: Any) -> None:
+def look_up_keys(keys, slots, found):
     """Write the key of each slot."""
     e = thread_item()
     if e < np.uint64(len(slots)):

@@ -27,7 +27,7 @@ def _make_order(bits: int) -> Any:
     every = np.uint64((1 << bits) - 1)
 
     @device
-    def order(weight: Any, kind: Any) -> Any:
+    def order(weight, kind):
         """Return an unsigned integer that is ordered as the weight with these bits; 0 and -0 are equal."""
         number = np.uint64(weight)
         if kind == np.uint32(UNSIGNED):
@@ -47,7 +47,7 @@ def _make_take_weights(word: Any, bits: int, infinity: int) -> Any:
     limit = np.uint64(infinity)
 
     @kernel(_KEYS, _SLOTS, word[::1], types.uint32, word[::1], types.uint64[::1])
-    def take_weights(keys: Any, slots: Any, weight: Any, kind: Any, weights: Any, facts: Any) -> None:
+    def take_weights(keys, slots, weight, kind, weights, facts):
         """Write the weight of every stored edge; note NaN, and parallel edges whose weights do not ascend."""
         e = thread_item()
         if e >= np.uint64(len(weights)):
@@ -75,7 +75,7 @@ def _make_order_weights(word: Any, bits: int) -> Any:
     order = _make_order(bits)
 
     @kernel(word[::1], types.uint32, _KEYS)
-    def order_weights(weight: Any, kind: Any, keys: Any) -> None:
+    def order_weights(weight, kind, keys):
         """Write a key that is ordered as the weight for every slot."""
         e = thread_item()
         given = np.uint64(len(weight))

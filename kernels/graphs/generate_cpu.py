@@ -5,8 +5,6 @@ Every random number is a hash of the seed and the number of the edge, so that th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.hash_cpu import mix
@@ -18,13 +16,13 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 
 @inline
-def _draw(seed: Any, stream: Any, position: Any) -> Any:
+def _draw(seed, stream, position):
     """Return 64 random bits that depend on seed, stream and position only."""
     return mix(mix(seed + np.uint64(GOLDEN) * np.uint64(stream + 1)) ^ np.uint64(position))
 
 
 @inline
-def _scramble(vertex: Any, scale: Any, seed: Any) -> Any:
+def _scramble(vertex, scale, seed):
     """Map ``range(2**scale)`` one-to-one onto itself, pseudorandomly: odd factors and shifts are invertible."""
     mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
     half = np.uint64((scale + 1) // 2)
@@ -37,7 +35,7 @@ def _scramble(vertex: Any, scale: Any, seed: Any) -> Any:
 
 
 @jit
-def kronecker_edges(work: Any, scale: Any, seed: Any, src: Any, dst: Any) -> None:
+def kronecker_edges(work, scale, seed, src, dst):
     """Draw edges of a Kronecker graph: each bit of both ends at once, with probabilities .57, .19, .19 and .05."""
     # Thresholds on 32 random bits.
     a = np.uint64(0.57 * 2**32)
@@ -60,7 +58,7 @@ def kronecker_edges(work: Any, scale: Any, seed: Any, src: Any, dst: Any) -> Non
 
 
 @jit
-def uniform_edges(work: Any, scale: Any, seed: Any, src: Any, dst: Any) -> None:
+def uniform_edges(work, scale, seed, src, dst):
     """Draw edges whose ends are independent and uniform in ``range(2**scale)``."""
     shift = np.uint64(32 - scale)
     first, last = claim(work)
@@ -73,7 +71,7 @@ def uniform_edges(work: Any, scale: Any, seed: Any, src: Any, dst: Any) -> None:
 
 
 @inline
-def _is_open(row: Any, column: Any, rows: Any, columns: Any, threshold: Any, seed: Any) -> Any:
+def _is_open(row, column, rows, columns, threshold, seed):
     """Return whether a crossing is within the grid and not a hole."""
     if row < 0 or column < 0 or row >= rows or column >= columns:
         return False
@@ -81,7 +79,7 @@ def _is_open(row: Any, column: Any, rows: Any, columns: Any, threshold: Any, see
 
 
 @jit
-def grid_degrees(work: Any, rows: Any, columns: Any, threshold: Any, seed: Any, degrees: Any) -> None:
+def grid_degrees(work, rows, columns, threshold, seed, degrees):
     """Count the open neighbours of each open crossing; holes have degree 0."""
     first, last = claim(work)
     while first < last:
@@ -99,7 +97,7 @@ def grid_degrees(work: Any, rows: Any, columns: Any, threshold: Any, seed: Any, 
 
 
 @jit
-def grid_neighbors(work: Any, rows: Any, columns: Any, threshold: Any, seed: Any, indptr: Any, indices: Any) -> None:
+def grid_neighbors(work, rows, columns, threshold, seed, indptr, indices):
     """Write the open neighbours of each open crossing in ascending order."""
     first, last = claim(work)
     while first < last:

@@ -6,8 +6,6 @@ are then removed. Other ids are numbered by a hash table that the threads share.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
@@ -22,7 +20,7 @@ _AHEAD = 16
 
 
 @jit
-def find_range(work: Any, ids: Any, limits: Any) -> None:
+def find_range(work, ids, limits):
     """Write the smallest and the largest id of each chunk to a row of ``limits``."""
     chunk = work[2]
     first, last = claim(work)
@@ -38,7 +36,7 @@ def find_range(work: Any, ids: Any, limits: Any) -> None:
 
 
 @jit
-def mark_used(work: Any, ids: Any, used: Any) -> None:
+def mark_used(work, ids, used):
     """Set ``used[v]`` for each id; threads that write the same byte write the same value."""
     first, last = claim(work)
     while first < last:
@@ -49,7 +47,7 @@ def mark_used(work: Any, ids: Any, used: Any) -> None:
 
 
 @jit
-def renumber(work: Any, ranks: Any, indices: Any) -> None:
+def renumber(work, ranks, indices):
     """Replace each vertex by its rank."""
     first, last = claim(work)
     while first < last:
@@ -59,13 +57,13 @@ def renumber(work: Any, ranks: Any, indices: Any) -> None:
 
 
 @inline
-def _slot(key: Any, table: Any) -> Any:
+def _slot(key, table):
     """The first slot to try for a key; the length of ``table`` is a power of two."""
     return np.int64(mix(key) & np.uint64(len(table) - 1))
 
 
 @jit
-def insert_ids(work: Any, ids: Any, smallest: Any, table: Any, count: Any) -> None:
+def insert_ids(work, ids, smallest, table, count):
     """Insert the keys ``ids - smallest`` into ``table`` by linear probing; ``count[0]`` counts distinct keys.
 
     Threads stop once more than half of the slots are used. The other half has room for the chunks in progress.
@@ -92,7 +90,7 @@ def insert_ids(work: Any, ids: Any, smallest: Any, table: Any, count: Any) -> No
 
 
 @jit
-def look_up_ids(work: Any, ids: Any, smallest: Any, table: Any, ranks: Any, numbers: Any) -> None:
+def look_up_ids(work, ids, smallest, table, ranks, numbers):
     """Write the rank of each id, all of which are in ``table``, to ``numbers``."""
     first, last = claim(work)
     while first < last:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -11,7 +9,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @inline
-def _partition_of(v: Any, bounds: Any) -> Any:
+def _partition_of(v, bounds):
     """The partition that owns vertex ``v``: the last one whose first vertex is at or below it."""
     low = 0
     high = len(bounds) - 1
@@ -25,7 +23,7 @@ def _partition_of(v: Any, bounds: Any) -> Any:
 
 
 @inline
-def _first_edge_from(indices: Any, begin: Any, end: Any, v: Any) -> Any:
+def _first_edge_from(indices, begin, end, v):
     """The first edge of a sorted row whose other end is ``v`` or above."""
     while begin < end:
         middle = (begin + end) // 2
@@ -37,7 +35,7 @@ def _first_edge_from(indices: Any, begin: Any, end: Any, v: Any) -> Any:
 
 
 @jit
-def count_rows(work: Any, indptr: Any, indices: Any, bounds: Any, block: Any, counts: Any) -> None:
+def count_rows(work, indptr, indices, bounds, block, counts):
     """Count the rows of each block of vertices that have edges in each partition: ``counts[block, partition]``."""
     first, last = claim(work)
     while first < last:
@@ -52,17 +50,7 @@ def count_rows(work: Any, indptr: Any, indices: Any, bounds: Any, block: Any, co
 
 
 @jit
-def cut_rows(
-    work: Any,
-    indptr: Any,
-    indices: Any,
-    bounds: Any,
-    block: Any,
-    places: Any,
-    rows: Any,
-    begins: Any,
-    ends: Any,
-) -> None:
+def cut_rows(work, indptr, indices, bounds, block, places, rows, begins, ends):
     """Write each partition's share of every row, beginning at ``places[block, partition]``."""
     first, last = claim(work)
     while first < last:

@@ -5,8 +5,6 @@ They handle rows of one line without escaped quotes. Anything else, a fault incl
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.graphs.strings_cpu import (
@@ -41,7 +39,7 @@ _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
 @jit
-def count_lines(work: Any, text: Any, counts: Any) -> None:
+def count_lines(work, text, counts):
     """Write the number of line feeds in each chunk to ``counts``."""
     first, last = claim(work)
     while first < last:
@@ -60,7 +58,7 @@ def count_lines(work: Any, text: Any, counts: Any) -> None:
 
 
 @inline
-def _end_of_field(place: Any, kinds: Any) -> Any:
+def _end_of_field(place, kinds):
     """Return the place after the bytes of the field at ``place``, quotes included; -1 if it is not a simple field."""
     if byte_at(kinds + byte_at(place)) == QUOTE:
         place += 1
@@ -81,7 +79,7 @@ def _end_of_field(place: Any, kinds: Any) -> Any:
 
 
 @inline
-def _without_blanks(first: Any, last: Any, kinds: Any) -> Any:
+def _without_blanks(first, last, kinds):
     """Return the limits of a field without quotes and the blanks around it."""
     if first < last and byte_at(kinds + byte_at(first)) == QUOTE:
         first += 1
@@ -94,7 +92,7 @@ def _without_blanks(first: Any, last: Any, kinds: Any) -> Any:
 
 
 @inline
-def _weight(first: Any, last: Any) -> Any:
+def _weight(first, last):
     """Return the number that a field holds; NaN if it is not a finite decimal number below 2^53."""
     place = first
     is_negative = place < last and byte_at(place) == _MINUS
@@ -134,7 +132,7 @@ def _weight(first: Any, last: Any) -> Any:
 
 
 @inline
-def _skip_line(place: Any, kinds: Any, separator_is_tab: Any, comments: Any) -> Any:
+def _skip_line(place, kinds, separator_is_tab, comments):
     """Return the place after the line if it is blank or a comment, otherwise ``place``; -1 if it is irregular."""
     start = place
     while byte_at(place) == _BLANK or byte_at(place) == _TAB:
@@ -161,22 +159,8 @@ def _skip_line(place: Any, kinds: Any, separator_is_tab: Any, comments: Any) -> 
 
 @jit
 def parse_rows(
-    work: Any,
-    text: Any,
-    begin: Any,
-    lines: Any,
-    position: Any,
-    kinds: Any,
-    columns: Any,
-    table: Any,
-    arena: Any,
-    counters: Any,
-    scratch: Any,
-    src: Any,
-    dst: Any,
-    weights: Any,
-    faults: Any,
-) -> None:
+    work, text, begin, lines, position, kinds, columns, table, arena, counters, scratch, src, dst, weights, faults
+):
     """Write the codes of sources and destinations and the weights of the lines, until there is no room in the table.
 
     Parameters

@@ -8,8 +8,6 @@ record.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.hash_cpu import mix
@@ -44,7 +42,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inline
-def _word(first: Any, last: Any, end: Any) -> Any:
+def _word(first, last, end):
     """The bytes from ``first``, at most eight, and zeros from ``last``; the memory ends at ``end``."""
     size = last - first
     if size >= 8:
@@ -58,7 +56,7 @@ def _word(first: Any, last: Any, end: Any) -> Any:
 
 
 @inline
-def hash_bytes(first: Any, last: Any, end: Any) -> Any:
+def hash_bytes(first, last, end):
     """Hash the bytes between two addresses to 64 bits."""
     state = np.uint64(last - first)
     while first < last:
@@ -69,25 +67,25 @@ def hash_bytes(first: Any, last: Any, end: Any) -> Any:
 
 
 @inline
-def _slot(word: Any, slots: Any) -> Any:
+def _slot(word, slots):
     """The first slot to try, by the upper bits of the hash; the number of slots is a power of two up to 2^32."""
     return np.int64((word >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32))
 
 
 @inline
-def prefetch_slot(key: Any, table: Any, slots: Any) -> None:
+def prefetch_slot(key, table, slots):
     """Prefetch the slot of a hash."""
     prefetch_at(table + 8 * _slot(key, slots))
 
 
 @inline
-def prefetch_record(key: Any, table: Any, slots: Any, arena: Any) -> None:
+def prefetch_record(key, table, slots, arena):
     """Prefetch the record that is probably the one of a hash."""
     prefetch_at(arena + 8 * np.int64(shared_word_at(table + 8 * _slot(key, slots)) & _PLACE))
 
 
 @inline
-def _is_record(record: Any, first: Any, last: Any, end: Any) -> Any:
+def _is_record(record, first, last, end):
     """Whether a record holds the bytes between two addresses."""
     if np.int64(word_at(record + 8)) != last - first:
         return False
@@ -101,7 +99,7 @@ def _is_record(record: Any, first: Any, last: Any, end: Any) -> Any:
 
 
 @inline
-def _write_record(first: Any, last: Any, end: Any, position: Any, arena: Any, counters: Any, state: Any) -> Any:
+def _write_record(first, last, end, position, arena, counters, state):
     """Write a record to the thread's free words of the arena, and return its place."""
     size = HEADER + ((last - first + 7) >> 3)
     free = np.int64(word_at(state))
@@ -122,18 +120,7 @@ def _write_record(first: Any, last: Any, end: Any, position: Any, arena: Any, co
 
 
 @inline
-def insert(
-    first: Any,
-    last: Any,
-    end: Any,
-    key: Any,
-    position: Any,
-    table: Any,
-    slots: Any,
-    arena: Any,
-    counters: Any,
-    state: Any,
-) -> Any:
+def insert(first, last, end, key, position, table, slots, arena, counters, state):
     """Return the code of the bytes between two addresses, whose hash is ``key``; add a record unless there is one."""
     place = np.int64(0)
     slot = _slot(key, slots)
@@ -159,7 +146,7 @@ def insert(
 
 
 @inline
-def finish_chunk(counters: Any, state: Any) -> None:
+def finish_chunk(counters, state):
     """Count a chunk as done, and the strings that it added."""
     add_to_word(counters + 8 * COUNT, np.int64(word_at(state + 8 * ADDED)))
     set_word(state + 8 * ADDED, np.uint64(0))
@@ -167,24 +154,13 @@ def finish_chunk(counters: Any, state: Any) -> None:
 
 
 @inline
-def has_room(counters: Any, slots: Any) -> Any:
+def has_room(counters, slots):
     """Whether at most half of the slots are used; the other half has room for the chunks in progress."""
     return shared_word_at(counters + 8 * COUNT) <= np.uint64(slots // 2)
 
 
 @jit
-def insert_strings(
-    work: Any,
-    data: Any,
-    offsets: Any,
-    position: Any,
-    stride: Any,
-    table: Any,
-    arena: Any,
-    counters: Any,
-    scratch: Any,
-    codes: Any,
-) -> None:
+def insert_strings(work, data, offsets, position, stride, table, arena, counters, scratch, codes):
     """Write the codes of the strings ``data[offsets[k]:offsets[k + 1]]``, until there is no room in the table.
 
     The position of string k is ``position + stride * k``. ``counters`` tells how many chunks are done, in their order.
@@ -223,7 +199,7 @@ def insert_strings(
 
 
 @jit
-def move_slots(words: Any, table: Any) -> None:
+def move_slots(words, table):
     """Insert the words of a smaller table."""
     for word in words:
         if word != EMPTY:
@@ -234,7 +210,7 @@ def move_slots(words: Any, table: Any) -> None:
 
 
 @jit
-def copy_strings(work: Any, arena: Any, places: Any, offsets: Any, data: Any) -> None:
+def copy_strings(work, arena, places, offsets, data):
     """Copy the strings of the records at ``places`` to ``data[offsets[k]:offsets[k + 1]]``."""
     first, last = claim(work)
     while first < last:

@@ -6,8 +6,6 @@ claim, the size and the length of a chunk; the rest keeps other data off the cac
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add
 from gpu_pregel.kernels.library.jit_cpu import inline
 
@@ -16,7 +14,7 @@ WORK_LENGTH = 16
 
 
 @inline
-def claim(work: Any) -> Any:
+def claim(work):
     """Claim the next range ``first, last`` of the region; an empty range means that all work has been claimed."""
     first = min(fetch_and_add(work, NEXT, work[CHUNK]), work[SIZE])
     return first, min(first + work[CHUNK], work[SIZE])

@@ -5,8 +5,6 @@ Other threads may change the graph between two calls, and each call checks what 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit_holding_gil
@@ -31,9 +29,7 @@ _EXACT = 1 << 53
 
 
 @jit_holding_gil
-def read_int_neighbors(
-    rows: Any, begin: Any, end: Any, e: Any, kinds: Any, low: Any, table: Any, neighbors: Any
-) -> Any:
+def read_int_neighbors(rows, begin, end, e, kinds, low, table, neighbors):
     """Read the keys of some of the rows, a list of dicts, into ``neighbors`` from ``e`` on; return where they end.
 
     The keys are integers, and ``table`` has their numbers from ``low`` on. The result is -1 if a key is anything else.
@@ -57,7 +53,7 @@ def read_int_neighbors(
 
 
 @jit_holding_gil
-def read_str_neighbors(rows: Any, begin: Any, end: Any, e: Any, kinds: Any, numbers: Any, neighbors: Any) -> Any:
+def read_str_neighbors(rows, begin, end, e, kinds, numbers, neighbors):
     """Do the same for keys that are strings, of which the dict ``numbers`` has the numbers.
 
     ``kinds`` has the types dict and str.
@@ -80,18 +76,7 @@ def read_str_neighbors(rows: Any, begin: Any, end: Any, e: Any, kinds: Any, numb
 
 
 @jit_holding_gil
-def read_attribute(
-    rows: Any,
-    begin: Any,
-    end: Any,
-    kinds: Any,
-    is_int: Any,
-    name: Any,
-    default: Any,
-    keys: Any,
-    spare: Any,
-    values: Any,
-) -> Any:
+def read_attribute(rows, begin, end, kinds, is_int, name, default, keys, spare, values):
     """Read an attribute of the edges in some of the rows into ``values``, float64; return their number.
 
     The result is -1 if there are more than the arrays have room for, or a value is not of the type that ``kinds`` has
@@ -129,7 +114,7 @@ def read_attribute(
 
 
 @inline
-def _edge_data(rows: Any, begin: Any, end: Any, kinds: Any, keys: Any) -> Any:
+def _edge_data(rows, begin, end, kinds, keys):
     """Write a key for each value of some of the rows; return their number, or -1, and the base of addresses.
 
     A key consists of the object's address from the base on, and of its place.
@@ -155,7 +140,7 @@ def _edge_data(rows: Any, begin: Any, end: Any, kinds: Any, keys: Any) -> Any:
 
 
 @inline
-def _order_by_digit(keys: Any, shift: Any, ordered: Any) -> None:
+def _order_by_digit(keys, shift, ordered):
     """Write the keys in the order of one digit, and else in the order that they have."""
     ends = np.zeros(_DIGITS + 1, np.int64)
     for i in range(len(keys)):

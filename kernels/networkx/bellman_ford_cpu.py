@@ -6,8 +6,6 @@ entries, from ``heads`` to ``tails``; entries of lists that were emptied are use
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -20,24 +18,24 @@ COUNT, FREE, USED = 0, 1, 2
 
 @jit
 def bellman_ford(
-    indptr: Any,
-    neighbors: Any,
-    weights: Any,
-    heuristic: Any,
-    sources: Any,
-    distances: Any,
-    order: Any,
-    heads: Any,
-    tails: Any,
-    vertices: Any,
-    links: Any,
-    queue: Any,
-    queued: Any,
-    times: Any,
-    parents: Any,
-    recent: Any,
-    state: Any,
-) -> Any:
+    indptr,
+    neighbors,
+    weights,
+    heuristic,
+    sources,
+    distances,
+    order,
+    heads,
+    tails,
+    vertices,
+    links,
+    queue,
+    queued,
+    times,
+    parents,
+    recent,
+    state,
+):
     """Relax edges until no path gets shorter; return NO_CYCLE, or a vertex that a negative cycle was noticed at.
 
     Where ``heuristic``, a vertex that leads to its own update shows a negative cycle early. ``order`` gets the vertices
@@ -131,7 +129,7 @@ def bellman_ford(
 
 
 @jit
-def place_parents(order: Any, roots: Any, heads: Any, vertices: Any, places: Any, parents: Any) -> Any:
+def place_parents(order, roots, heads, vertices, places, parents):
     """Get the place in ``order`` of the first predecessor of each vertex; return whether all of them are earlier.
 
     The first ``roots`` vertices are their own. ``places``, int64[n], is scratch memory.
@@ -146,7 +144,7 @@ def place_parents(order: Any, roots: Any, heads: Any, vertices: Any, places: Any
 
 
 @jit
-def copy_lists(order: Any, heads: Any, vertices: Any, links: Any, starts: Any, members: Any) -> None:
+def copy_lists(order, heads, vertices, links, starts, members):
     """Copy the lists of the vertices of ``order``, in this order, to ``members`` from ``starts`` on."""
     count = 0
     for i in range(len(order)):

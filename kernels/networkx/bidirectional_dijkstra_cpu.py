@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -13,9 +11,7 @@ UNCONNECTED = -2
 
 
 @jit
-def meet_weighted(
-    edges: Any, in_edges: Any, source: Any, target: Any, states: Any, distances: Any, parents: Any
-) -> Any:
+def meet_weighted(edges, in_edges, source, target, states, distances, parents):
     """Search from both ends in turn; return the vertex where the shortest path meets, and the path's length.
 
     Instead of the vertex it returns CONTRADICTION or UNCONNECTED. ``states`` is uint8[2, n] of UNSEEN, ``distances``

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 
 
 @inline
-def _color_row(v: Any, indptr: Any, neighbors: Any, stack: Any, depth: Any, colors: Any, order: Any, count: Any) -> Any:
+def _color_row(v, indptr, neighbors, stack, depth, colors, order, count):
     """Colour the neighbours of a vertex; return how many vertices are on the stack, or -1, and how many are coloured.
 
     It is -1 if a neighbour has the same colour.
@@ -27,9 +25,7 @@ def _color_row(v: Any, indptr: Any, neighbors: Any, stack: Any, depth: Any, colo
 
 
 @jit
-def color_sides(
-    indptr: Any, neighbors: Any, in_indptr: Any, in_neighbors: Any, stack: Any, colors: Any, order: Any
-) -> Any:
+def color_sides(indptr, neighbors, in_indptr, in_neighbors, stack, colors, order):
     """Colour vertices 1 and 0 by depth-first searches from those that have out-edges.
 
     In-edges are those of a directed graph. Colours are -1 before; ``order`` gets the vertices as they are coloured.
@@ -55,7 +51,7 @@ def color_sides(
 
 
 @inline
-def _find_distances(indptr: Any, neighbors: Any, left: Any, mates: Any, distances: Any, queue: Any) -> Any:
+def _find_distances(indptr, neighbors, left, mates, distances, queue):
     """Search for free right vertices from the free left ones; return their distance or -1."""
     n = len(mates)
     nearest = -1
@@ -85,9 +81,7 @@ def _find_distances(indptr: Any, neighbors: Any, left: Any, mates: Any, distance
 
 
 @inline
-def _augment(
-    indptr: Any, neighbors: Any, root: Any, mates: Any, distances: Any, nearest: Any, path: Any, cursors: Any
-) -> Any:
+def _augment(indptr, neighbors, root, mates, distances, nearest, path, cursors):
     """Search depth-first for a path to a free right vertex, and change the mates along it."""
     n = len(mates)
     depth = 0
@@ -126,7 +120,7 @@ def _augment(
 
 
 @jit
-def match_sides(indptr: Any, neighbors: Any, left: Any, mates: Any, distances: Any, queue: Any, cursors: Any) -> Any:
+def match_sides(indptr, neighbors, left, mates, distances, queue, cursors):
     """Find one round of shortest augmenting paths (Hopcroft, Karp); return whether there were any.
 
     ``mates`` is n where there is none.
@@ -141,7 +135,7 @@ def match_sides(indptr: Any, neighbors: Any, left: Any, mates: Any, distances: A
 
 
 @inline
-def _count_common(v: Any, indptr: Any, neighbors: Any, common: Any, others: Any) -> Any:
+def _count_common(v, indptr, neighbors, common, others):
     """List the vertices that have a neighbour in common with v, and how many; return their number."""
     count = 0
     for e in range(indptr[v], indptr[v + 1]):
@@ -158,7 +152,7 @@ def _count_common(v: Any, indptr: Any, neighbors: Any, common: Any, others: Any)
 
 
 @jit
-def mean_overlaps(indptr: Any, neighbors: Any, vertices: Any, mode: Any, common: Any, others: Any, scores: Any) -> None:
+def mean_overlaps(indptr, neighbors, vertices, mode, common, others, scores):
     """Average the overlap of each vertex's neighbours with those of the others at distance two.
 
     The number of common neighbours is divided by that of all of them (``mode`` 0), by the larger (1) or by the smaller
@@ -183,7 +177,7 @@ def mean_overlaps(indptr: Any, neighbors: Any, vertices: Any, mode: Any, common:
 
 
 @jit
-def count_squares(indptr: Any, neighbors: Any, first: Any, last: Any, common: Any, others: Any) -> Any:
+def count_squares(indptr, neighbors, first, last, common, others):
     """Count the pairs of common neighbours of vertices from ``first`` on with vertices of larger numbers."""
     pairs = 0
     for v in range(first, last):
@@ -197,7 +191,7 @@ def count_squares(indptr: Any, neighbors: Any, first: Any, last: Any, common: An
 
 
 @jit
-def count_paths(indptr: Any, neighbors: Any, middles: Any, paths: Any, ends: Any) -> Any:
+def count_paths(indptr, neighbors, middles, paths, ends):
     """List the neighbours of these vertices as they are found, and count how often each is; return their number.
 
     ``paths`` is 0 before; it gets the counts.
@@ -214,7 +208,7 @@ def count_paths(indptr: Any, neighbors: Any, middles: Any, paths: Any, ends: Any
 
 
 @jit
-def count_redundant(indptr: Any, neighbors: Any, vertices: Any, inside: Any, last: Any, pairs: Any) -> None:
+def count_redundant(indptr, neighbors, vertices, inside, last, pairs):
     """Count the pairs of neighbours of each vertex that have another neighbour in common, each in both orders.
 
     ``inside`` and ``last`` have a number for each vertex and are -1 before; they are scratch.

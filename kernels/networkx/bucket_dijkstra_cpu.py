@@ -6,8 +6,6 @@ distances that are open at a time differ by at most the largest weight. A bitmap
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, trailing_zeros
@@ -16,7 +14,7 @@ from gpu_pregel.kernels.networkx.dijkstra_cpu import SEEN, SETTLED, UNSEEN
 
 
 @inline
-def _next_bucket(filled: Any, bucket: Any) -> Any:
+def _next_bucket(filled, bucket):
     """Return the first filled bucket from ``bucket`` on, around the ring; there is one."""
     word = bucket // WORD_BITS
     bits = filled[word] >> np.uint64(bucket % WORD_BITS)
@@ -32,21 +30,21 @@ def _next_bucket(filled: Any, bucket: Any) -> Any:
 
 @jit
 def bucket_dijkstra(
-    indptr: Any,
-    neighbors: Any,
-    weights: Any,
-    cutoff: Any,
-    target: Any,
-    sources: Any,
-    rings: Any,
-    filled: Any,
-    entries: Any,
-    owners: Any,
-    states: Any,
-    distances: Any,
-    parents: Any,
-    order: Any,
-) -> Any:
+    indptr,
+    neighbors,
+    weights,
+    cutoff,
+    target,
+    sources,
+    rings,
+    filled,
+    entries,
+    owners,
+    states,
+    distances,
+    parents,
+    order,
+):
     """Search from several vertices; return how many are settled, in ``order``.
 
     The arguments are those of ``dijkstra``, but weights are integers from 0 and below the number of buckets, a power of

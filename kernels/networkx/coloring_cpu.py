@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.networkx.heaps_cpu import pop, push
 
 
 @inline
-def _first_free(u: Any, indptr: Any, neighbors: Any, colors: Any, marks: Any) -> Any:
+def _first_free(u, indptr, neighbors, colors, marks):
     """Return the smallest colour that no neighbour has; ``marks`` has the last vertex for which each was taken."""
     for e in range(indptr[u], indptr[u + 1]):
         if colors[neighbors[e]] >= 0:
@@ -21,7 +19,7 @@ def _first_free(u: Any, indptr: Any, neighbors: Any, colors: Any, marks: Any) ->
 
 
 @jit
-def color_in_order(indptr: Any, neighbors: Any, order: Any, colors: Any, marks: Any) -> None:
+def color_in_order(indptr, neighbors, order, colors, marks):
     """Give each vertex the smallest colour that no neighbour has yet; colours are -1 before."""
     for u in order:
         colors[u] = _first_free(u, indptr, neighbors, colors, marks)
@@ -29,9 +27,9 @@ def color_in_order(indptr: Any, neighbors: Any, order: Any, colors: Any, marks: 
 
 @jit
 def color_by_saturation(
-    indptr: Any, neighbors: Any, degrees: Any, places: Any, ends: Any, seen: Any, colors: Any, marks: Any, order: Any,
-    keys: Any, tickets: Any, items: Any,
-) -> None:  # fmt: skip
+    indptr, neighbors, degrees, places, ends, seen, colors, marks, order,
+    keys, tickets, items,
+):  # fmt: skip
     """Colour the vertex next whose neighbours have most colours (DSATUR), then by degree, then by number.
 
     The colours that ``v`` has seen are ``seen[places[v]:ends[v]]``.

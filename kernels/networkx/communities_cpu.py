@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.networkx.random_cpu import next_below
 
 
 @inline
-def _tally(u: Any, indptr: Any, neighbors: Any, weights: Any, labels: Any, totals: Any, found: Any, count: Any) -> Any:
+def _tally(u, indptr, neighbors, weights, labels, totals, found, count):
     """Add the weights of a row to the totals of its labels; list new labels in ``found``, and return their number.
 
     Totals are -1 where a label is not listed: ``found`` comes with a place for each vertex, and the sum with it.
@@ -28,27 +26,27 @@ def _tally(u: Any, indptr: Any, neighbors: Any, weights: Any, labels: Any, total
 
 
 @inline
-def _forget(found: Any, count: Any) -> None:
+def _forget(found, count):
     for i in range(count):
         found[1, found[0, i]] = -1
 
 
 @jit
 def move_vertices(
-    indptr: Any,
-    neighbors: Any,
-    weights: Any,
-    order: Any,
-    labels: Any,
-    directed: Any,
-    degrees: Any,
-    community_degrees: Any,
-    size: Any,
-    square: Any,
-    resolution: Any,
-    totals: Any,
-    found: Any,
-) -> Any:
+    indptr,
+    neighbors,
+    weights,
+    order,
+    labels,
+    directed,
+    degrees,
+    community_degrees,
+    size,
+    square,
+    resolution,
+    totals,
+    found,
+):
     """Move each vertex to the community of its neighbours in which modularity gains most; return how many moved.
 
     ``degrees`` and ``community_degrees`` have a row for out-edges and one for in-edges, of which an undirected graph
@@ -95,7 +93,7 @@ def move_vertices(
 
 
 @inline
-def _draw_best(count: Any, totals: Any, found: Any, state: Any) -> Any:
+def _draw_best(count, totals, found, state):
     """Draw one of the labels with the largest total."""
     best = totals[0]
     ties = 0
@@ -114,7 +112,7 @@ def _draw_best(count: Any, totals: Any, found: Any, state: Any) -> Any:
 
 
 @inline
-def _has_best(label: Any, count: Any, totals: Any, found: Any) -> Any:
+def _has_best(label, count, totals, found):
     """Return whether a label is among those with the largest total."""
     place = found[1, label]
     if place < 0:
@@ -126,9 +124,7 @@ def _has_best(label: Any, count: Any, totals: Any, found: Any) -> Any:
 
 
 @jit
-def adopt_labels(
-    indptr: Any, neighbors: Any, weights: Any, order: Any, labels: Any, state: Any, totals: Any, found: Any
-) -> Any:
+def adopt_labels(indptr, neighbors, weights, order, labels, state, totals, found):
     """Give each vertex a most frequent label of its neighbours; return whether a label changed."""
     changed = False
     for u in order:
@@ -146,7 +142,7 @@ def adopt_labels(
 
 
 @inline
-def _enqueue(v: Any, label: Any, labels: Any, queue: Any, queued: Any, progress: Any) -> None:
+def _enqueue(v, label, labels, queue, queued, progress):
     """Queue a vertex that has another label."""
     if labels[v] != label and not queued[v]:
         queue[(progress[0] + progress[1]) % len(queue)] = v
@@ -156,9 +152,9 @@ def _enqueue(v: Any, label: Any, labels: Any, queue: Any, queued: Any, progress:
 
 @jit
 def settle_labels(
-    rows: Any, more_rows: Any, indptr: Any, neighbors: Any, more_indptr: Any, more_neighbors: Any, queue: Any,
-    queued: Any, progress: Any, limit: Any, labels: Any, state: Any, totals: Any, found: Any,
-) -> Any:  # fmt: skip
+    rows, more_rows, indptr, neighbors, more_indptr, more_neighbors, queue,
+    queued, progress, limit, labels, state, totals, found,
+):  # fmt: skip
     """Give the vertices of a queue a most frequent label, and queue their neighbours; return whether any are left.
 
     Rows are pairs of in- and out-edges of a directed graph, one of them empty in an undirected one: those by which
@@ -190,7 +186,7 @@ def settle_labels(
 
 
 @jit
-def raise_labels(indptr: Any, neighbors: Any, weights: Any, order: Any, labels: Any, totals: Any, found: Any) -> Any:
+def raise_labels(indptr, neighbors, weights, order, labels, totals, found):
     """Give each vertex whose label is not among its most frequent ones the largest of them.
 
     Return whether each vertex then has a most frequent label of its neighbours. A vertex with only one gets it anyway.
@@ -209,7 +205,7 @@ def raise_labels(indptr: Any, neighbors: Any, weights: Any, order: Any, labels: 
 
 
 @inline
-def _is_settled(indptr: Any, neighbors: Any, weights: Any, labels: Any, totals: Any, found: Any) -> Any:
+def _is_settled(indptr, neighbors, weights, labels, totals, found):
     for u in range(len(labels)):
         count = _tally(u, indptr, neighbors, weights, labels, totals, found, 0)
         settled = count == 0 or _has_best(labels[u], count, totals, found)

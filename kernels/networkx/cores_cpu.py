@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -11,7 +9,7 @@ from gpu_pregel.kernels.library.sorted_rows import find
 
 
 @jit
-def peel(indptr: Any, neighbors: Any, cores: Any) -> None:
+def peel(indptr, neighbors, cores):
     """Find the core numbers; parallel edges count. ``cores`` begins with the degrees.
 
     Vladimir Batagelj, Matjaž Zaveršnik: An O(m) algorithm for cores decomposition of networks, 2003.
@@ -48,7 +46,7 @@ def peel(indptr: Any, neighbors: Any, cores: Any) -> None:
 
 
 @jit
-def find_layers(indptr: Any, neighbors: Any, degrees: Any, layers: Any, at_removal: Any) -> None:
+def find_layers(indptr, neighbors, degrees, layers, at_removal):
     """Set the onion layer of each vertex, and its degree when the layer is removed; isolated vertices are layer 1."""
     n = len(layers)
     current, following = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -91,7 +89,7 @@ def find_layers(indptr: Any, neighbors: Any, degrees: Any, layers: Any, at_remov
 
 
 @inline
-def _find(neighbors: Any, begin: Any, end: Any, v: Any) -> Any:
+def _find(neighbors, begin, end, v):
     """Return where v is in a sorted row."""
     while begin < end:
         middle = (begin + end) >> 1
@@ -103,7 +101,7 @@ def _find(neighbors: Any, begin: Any, end: Any, v: Any) -> Any:
 
 
 @inline
-def _lose(indptr: Any, neighbors: Any, u: Any, e: Any, need: Any, support: Any, queue: Any, tail: Any) -> Any:
+def _lose(indptr, neighbors, u, e, need, support, queue, tail):
     """Take a triangle from the edge e of u, and queue it if it has too few left; return the end of the queue."""
     v = np.int64(neighbors[e])
     back = _find(neighbors, indptr[v], indptr[v + 1], u)
@@ -116,7 +114,7 @@ def _lose(indptr: Any, neighbors: Any, u: Any, e: Any, need: Any, support: Any, 
 
 
 @jit
-def peel_edges(indptr: Any, neighbors: Any, sources: Any, need: Any, support: Any, kept: Any) -> None:
+def peel_edges(indptr, neighbors, sources, need, support, kept):
     """Remove edges with fewer than ``need`` triangles until there are none; ``support`` has the triangles of each.
 
     Rows are sorted, without self-loops; ``kept`` begins with True for all.

@@ -10,9 +10,7 @@ from gpu_pregel.kernels.library.jit_cpu import inline, jit
 
 
 @jit
-def walk_chains(
-    firsts: Any, seconds: Any, order: Any, numbers: Any, parents: Any, sources: Any, targets: Any, ends: Any
-) -> None:
+def walk_chains(firsts, seconds, order, numbers, parents, sources, targets, ends):
     """Follow each edge from ``firsts`` to ``seconds``, then the parents up to a vertex that is visited.
 
     The edges are sorted by the number of their first vertex in ``order``; vertices are visited in this order, too.
@@ -52,7 +50,7 @@ def _have_common(indptr: Any, indices: Any, u: Any, v: Any) -> bool:
 
 
 @jit
-def find_local_bridges(indptr: Any, neighbors: Any, sorted_indptr: Any, sorted_indices: Any, is_local: Any) -> None:
+def find_local_bridges(indptr, neighbors, sorted_indptr, sorted_indices, is_local):
     """Mark the edges to later vertices whose ends have no common neighbour."""
     for u in range(len(indptr) - 1):
         for e in range(indptr[u], indptr[u + 1]):
@@ -61,7 +59,7 @@ def find_local_bridges(indptr: Any, neighbors: Any, sorted_indptr: Any, sorted_i
 
 
 @jit
-def distance_without_edge(indptr: Any, neighbors: Any, u: Any, v: Any, run: Any, stamps: Any, queues: Any) -> Any:
+def distance_without_edge(indptr, neighbors, u, v, run, stamps, queues):
     """Return the distance from u to v in a graph without the edge between them, or 0; searches from both ends.
 
     ``stamps``, int64[2, n], has the number of the last run that found a vertex from either end; ``queues`` has
@@ -93,7 +91,7 @@ def distance_without_edge(indptr: Any, neighbors: Any, u: Any, v: Any, run: Any,
 
 
 @jit
-def find_cycle(indptr: Any, neighbors: Any, starts: Any, directed: Any, path: Any) -> Any:
+def find_cycle(indptr, neighbors, starts, directed, path):
     """Search from each of ``starts`` for an edge to a vertex on the path to it; return the length of the cycle, or 0.
 
     ``path``, uint32[n], gets the vertices of the cycle. There are no parallel edges.
@@ -136,7 +134,7 @@ def find_cycle(indptr: Any, neighbors: Any, starts: Any, directed: Any, path: An
 
 
 @inline
-def _contains(indptr: Any, indices: Any, u: Any, v: Any) -> Any:
+def _contains(indptr, indices, u, v):
     """Return whether the sorted row of u has v."""
     first, last = indptr[u], indptr[u + 1]
     while first < last:
@@ -149,7 +147,7 @@ def _contains(indptr: Any, indices: Any, u: Any, v: Any) -> Any:
 
 
 @jit
-def cycle_basis(indptr: Any, neighbors: Any, sorted_indptr: Any, sorted_indices: Any, root: Any) -> Any:
+def cycle_basis(indptr, neighbors, sorted_indptr, sorted_indices, root):
     """Find a basis of the cycles as Paton does; return the vertices by cycle, and where each cycle ends.
 
     The first spanning tree grows from ``root``, if it is not -1; then each grows from the last vertex that is left.
@@ -208,9 +206,7 @@ def cycle_basis(indptr: Any, neighbors: Any, sorted_indptr: Any, sorted_indices:
 
 
 @jit
-def shortest_cycle(
-    indptr: Any, neighbors: Any, first: Any, last: Any, shortest: Any, depths: Any, parents: Any, queue: Any
-) -> Any:
+def shortest_cycle(indptr, neighbors, first, last, shortest, depths, parents, queue):
     """Return the length of the shortest cycle that searches from vertices ``first`` to ``last`` find below a bound.
 
     ``depths``, int64[n], is -1 before and after.
@@ -241,7 +237,7 @@ def shortest_cycle(
 
 
 @jit
-def walk_edges(indptr: Any, neighbors: Any, reverse: Any, start: Any, walk: Any) -> Any:
+def walk_edges(indptr, neighbors, reverse, start, walk):
     """Follow every edge that can be reached once, as Hierholzer does; return the number of vertices in ``walk``.
 
     ``reverse`` has the position of the same edge in the other row, or its own position if the graph is directed. The

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -11,7 +9,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @jit
-def shorten(work: Any, row: Any, column: Any, distances: Any) -> None:
+def shorten(work, row, column, distances):
     """Take the way through a vertex where it is shorter; a work item is a row of the matrix.
 
     ``row`` and ``column`` are copies of those of the vertex.
@@ -29,7 +27,7 @@ def shorten(work: Any, row: Any, column: Any, distances: Any) -> None:
 
 
 @jit
-def shorten_with_predecessors(w: Any, distances: Any, predecessors: Any, times: Any) -> None:
+def shorten_with_predecessors(w, distances, predecessors, times):
     """Take the way through ``w`` where it is shorter, and note the vertex before each, one row after the other.
 
     ``times``, int32[n, n], is -1 where there is no predecessor yet; it gets the ``w`` that brought the first.

@@ -5,8 +5,6 @@ Rows are in the order of NetworkX's dicts. None of these searches is recursive.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -16,7 +14,7 @@ FORWARD, NONTREE, REVERSE, LIMITED = 0, 1, 2, 3
 
 
 @inline
-def _report(u: Any, v: Any, kind: Any, kept: Any, count: Any, sources: Any, targets: Any, kinds: Any) -> Any:
+def _report(u, v, kind, kept, count, sources, targets, kinds):
     if (kept >> kind) & 1:
         sources[count] = u
         targets[count] = v
@@ -26,9 +24,7 @@ def _report(u: Any, v: Any, kind: Any, kept: Any, count: Any, sources: Any, targ
 
 
 @jit
-def depth_first(
-    indptr: Any, neighbors: Any, starts: Any, limit: Any, kept: Any, sources: Any, targets: Any, kinds: Any
-) -> Any:
+def depth_first(indptr, neighbors, starts, limit, kept, sources, targets, kinds):
     """Search from each vertex of ``starts`` that is not known yet; return the number of events.
 
     ``kept`` has a bit for each kind of event to report. A start is found, and left, by an edge to itself. Vertices
@@ -76,7 +72,7 @@ def depth_first(
 
 
 @jit
-def depth_first_edges(indptr: Any, neighbors: Any, reverse: Any, starts: Any, found: Any) -> Any:
+def depth_first_edges(indptr, neighbors, reverse, starts, found):
     """Follow each edge once, from its end on if edges are left there; return how many are found.
 
     ``reverse`` has the position of the same edge in the other row, or its own position if the graph is directed.
@@ -108,7 +104,7 @@ def depth_first_edges(indptr: Any, neighbors: Any, reverse: Any, starts: Any, fo
 
 
 @jit
-def strong_components(indptr: Any, neighbors: Any, order: Any, ends: Any) -> Any:
+def strong_components(indptr, neighbors, order, ends):
     """Find the strongly connected components as Tarjan and Nuutila do; return their number.
 
     ``order`` gets the vertices by component, each component's root first; component ``i`` ends at ``ends[i]``. The
@@ -167,7 +163,7 @@ def strong_components(indptr: Any, neighbors: Any, order: Any, ends: Any) -> Any
 
 
 @jit
-def reachable_groups(indptr: Any, neighbors: Any, starts: Any, order: Any, ends: Any) -> Any:
+def reachable_groups(indptr, neighbors, starts, order, ends):
     """Group vertices by the last of ``starts`` that reaches them, in Kosaraju's second phase; return the groups.
 
     It stops when as many vertices as ``starts`` has are known, as NetworkX does.
@@ -204,9 +200,7 @@ def reachable_groups(indptr: Any, neighbors: Any, starts: Any, order: Any, ends:
 
 
 @jit
-def biconnected_components(
-    indptr: Any, neighbors: Any, sources: Any, targets: Any, ends: Any, is_cut: Any, cuts: Any
-) -> Any:
+def biconnected_components(indptr, neighbors, sources, targets, ends, is_cut, cuts):
     """Find the biconnected components; return the number of components and of cut vertices.
 
     ``sources`` and ``targets`` get the edges by component, component ``i`` ends at ``ends[i]``; ``cuts`` gets the cut

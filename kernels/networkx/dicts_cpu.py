@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit_holding_gil
@@ -15,7 +13,7 @@ _AHEAD = 8
 
 
 @jit_holding_gil
-def fill(mapping: Any, nodes: Any, vertices: Any, values: Any) -> Any:
+def fill(mapping, nodes, vertices, values):
     """Set the values of the nodes of some vertices, as new ints or floats; return whether there was enough memory.
 
     ``mapping`` is a dict; ``nodes``, int64[n], are objects of types that Python itself hashes and compares. Values in

@@ -6,8 +6,6 @@ which numbers the entries in the order in which they are pushed; ``owners`` has 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -20,7 +18,7 @@ CONTRADICTION = -1
 
 
 @inline
-def push(keys: Any, tickets: Any, size: Any, key: Any, ticket: Any) -> None:
+def push(keys, tickets, size, key, ticket):
     """Add an entry to the heap, which had ``size``."""
     place = size
     while place > 0:
@@ -36,7 +34,7 @@ def push(keys: Any, tickets: Any, size: Any, key: Any, ticket: Any) -> None:
 
 
 @inline
-def pop(keys: Any, tickets: Any, size: Any) -> None:
+def pop(keys, tickets, size):
     """Drop the first entry of the heap; its new size is ``size``."""
     key = keys[size]
     ticket = tickets[size]
@@ -61,20 +59,8 @@ def pop(keys: Any, tickets: Any, size: Any) -> None:
 
 @inline
 def _search(
-    indptr: Any,
-    neighbors: Any,
-    weights: Any,
-    cutoff: Any,
-    target: Any,
-    sources: Any,
-    keys: Any,
-    tickets: Any,
-    owners: Any,
-    states: Any,
-    distances: Any,
-    parents: Any,
-    order: Any,
-) -> Any:
+    indptr, neighbors, weights, cutoff, target, sources, keys, tickets, owners, states, distances, parents, order
+):
     """Search until the target is settled; return how many vertices are, in ``order``.
 
     The caller has set ``states`` to UNSEEN; ``distances`` of vertices that are not found are left as they are.
@@ -123,20 +109,8 @@ def _search(
 
 @jit
 def dijkstra(
-    indptr: Any,
-    neighbors: Any,
-    weights: Any,
-    cutoff: Any,
-    target: Any,
-    sources: Any,
-    keys: Any,
-    tickets: Any,
-    owners: Any,
-    states: Any,
-    distances: Any,
-    parents: Any,
-    order: Any,
-) -> Any:
+    indptr, neighbors, weights, cutoff, target, sources, keys, tickets, owners, states, distances, parents, order
+):
     """Search from several vertices; return how many are settled, or CONTRADICTION.
 
     ``keys``, ``tickets`` and ``owners`` have room for all edges and sources. ``target`` is -1 for none. The caller has
@@ -150,18 +124,8 @@ def dijkstra(
 
 @jit
 def collect_weighted_predecessors(
-    indptr: Any,
-    neighbors: Any,
-    weights: Any,
-    cutoff: Any,
-    order: Any,
-    states: Any,
-    distances: Any,
-    found: Any,
-    places: Any,
-    starts: Any,
-    predecessors: Any,
-) -> None:
+    indptr, neighbors, weights, cutoff, order, states, distances, found, places, starts, predecessors
+):
     """List all predecessors on shortest paths, in the order in which NetworkX finds them.
 
     ``found``, uint32, gets the vertices of ``order`` in the order in which they are seen first. ``starts``, int64[found
@@ -195,7 +159,7 @@ def collect_weighted_predecessors(
 
 
 @jit
-def mark_floats(indptr: Any, neighbors: Any, floats: Any, order: Any, parents: Any, found: Any) -> None:
+def mark_floats(indptr, neighbors, floats, order, parents, found):
     """Set ``found``, bool[n], for the vertices of ``order``: whether there is a float on the path to each.
 
     ``floats``, bool[m], says which weights are, and ``parents``, int64[n], has -1 for sources.
@@ -210,7 +174,7 @@ def mark_floats(indptr: Any, neighbors: Any, floats: Any, order: Any, parents: A
 
 
 @jit
-def weighted_figures(work: Any, indptr: Any, neighbors: Any, weights: Any, figures: Any) -> None:
+def weighted_figures(work, indptr, neighbors, weights, figures):
     """Search from each vertex; a work item is one of them.
 
     ``figures``, float64[n, 5], gets the number of vertices reached, or CONTRADICTION; the sums of their distances, of

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -13,29 +11,29 @@ from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, UNSEEN, dijk
 
 @jit
 def dijkstra_from_each(
-    indptr: Any,
-    neighbors: Any,
-    weights: Any,
-    floats: Any,
-    cutoff: Any,
-    first: Any,
-    limit: Any,
-    keys: Any,
-    tickets: Any,
-    owners: Any,
-    rings: Any,
-    filled: Any,
-    states: Any,
-    distances: Any,
-    parents: Any,
-    marks: Any,
-    spots: Any,
-    order: Any,
-    lengths: Any,
-    places: Any,
-    kinds: Any,
-    ends: Any,
-) -> Any:
+    indptr,
+    neighbors,
+    weights,
+    floats,
+    cutoff,
+    first,
+    limit,
+    keys,
+    tickets,
+    owners,
+    rings,
+    filled,
+    states,
+    distances,
+    parents,
+    marks,
+    spots,
+    order,
+    lengths,
+    places,
+    kinds,
+    ends,
+):
     """Search from each vertex from ``first`` on until ``limit`` are settled in all; return how many searches that took.
 
     A search that contradicts itself, by an edge of negative weight, ends the last search before it; it returns 0 if

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -11,7 +9,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @jit
-def hop_moments(work: Any, indptr: Any, neighbors: Any, degrees: Any, moments: Any) -> None:
+def hop_moments(work, indptr, neighbors, degrees, moments):
     """Search from each vertex; a work item is one of them.
 
     ``moments``, int64[n, 2], gets the sum of the squared distances of the vertices reached, and that of the distances
@@ -46,7 +44,7 @@ def hop_moments(work: Any, indptr: Any, neighbors: Any, degrees: Any, moments: A
 
 
 @jit
-def local_efficiencies(work: Any, indptr: Any, neighbors: Any, efficiencies: Any) -> None:
+def local_efficiencies(work, indptr, neighbors, efficiencies):
     """Find the mean inverse distance of the pairs of neighbours of each vertex in the graph of these; float64[n].
 
     A work item is a vertex.

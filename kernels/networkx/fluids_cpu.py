@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.networkx.random_cpu import next_below
 
@@ -12,7 +10,7 @@ _TOLERANCE = 0.0001
 
 
 @inline
-def _pour(label: Any, densities: Any, totals: Any, found: Any, count: Any) -> Any:
+def _pour(label, densities, totals, found, count):
     """Add the density of a community to its total; return how many communities have one."""
     place = found[1, label]
     if place < 0:
@@ -27,9 +25,9 @@ def _pour(label: Any, densities: Any, totals: Any, found: Any, count: Any) -> An
 
 @jit
 def spread_fluids(
-    indptr: Any, neighbors: Any, order: Any, labels: Any, sizes: Any, densities: Any, joined: Any, count: Any,
-    state: Any, totals: Any, found: Any,
-) -> Any:  # fmt: skip
+    indptr, neighbors, order, labels, sizes, densities, joined, count,
+    state, totals, found,
+):  # fmt: skip
     """Move each vertex to a densest community around it; return whether one moved, and how many have a community.
 
     Labels are -1 where there is none yet. ``joined`` lists the vertices as they first get one.

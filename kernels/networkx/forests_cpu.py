@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.networkx.heaps_cpu import pop, push
 
 
 @inline
-def _root(parents: Any, v: Any) -> Any:
+def _root(parents, v):
     while parents[v] != v:
         parents[v] = parents[parents[v]]
         v = parents[v]
@@ -17,7 +15,7 @@ def _root(parents: Any, v: Any) -> Any:
 
 
 @jit
-def join_trees(order: Any, sources: Any, targets: Any, parents: Any, chosen: Any) -> Any:
+def join_trees(order, sources, targets, parents, chosen):
     """Take each edge that joins two trees, in this order (Kruskal); return how many there are in ``chosen``."""
     count = 0
     for e in order:
@@ -32,9 +30,9 @@ def join_trees(order: Any, sources: Any, targets: Any, parents: Any, chosen: Any
 
 @jit
 def grow_tree(
-    indptr: Any, neighbors: Any, weights: Any, start: Any, left: Any, reached: Any, chosen: Any, count: Any,
-    keys: Any, tickets: Any, items: Any,
-) -> Any:  # fmt: skip
+    indptr, neighbors, weights, start, left, reached, chosen, count,
+    keys, tickets, items,
+):  # fmt: skip
     """Grow a tree by its lightest edge (Prim); return how many edges there are in ``chosen``.
 
     Of equal weights, the edge comes first that was found first. ``left`` is the number of vertices that no tree has

@@ -7,14 +7,12 @@ those of record ``p`` are ``2 * p`` and ``2 * p + 1``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.networkx.heaps_cpu import pop, push
 
 
 @inline
-def _unlink(end: Any, owners: Any, first: Any, following: Any, previous: Any) -> None:
+def _unlink(end, owners, first, following, previous):
     """Take an end out of its owner's list."""
     if previous[end] >= 0:
         following[previous[end]] = following[end]
@@ -25,7 +23,7 @@ def _unlink(end: Any, owners: Any, first: Any, following: Any, previous: Any) ->
 
 
 @inline
-def _link(end: Any, owner: Any, owners: Any, first: Any, following: Any, previous: Any) -> None:
+def _link(end, owner, owners, first, following, previous):
     """Put an end into the list of an owner."""
     owners[end] = owner
     previous[end] = -1
@@ -36,7 +34,7 @@ def _link(end: Any, owner: Any, owners: Any, first: Any, following: Any, previou
 
 
 @inline
-def _ticket(record: Any, owners: Any, ranks: Any) -> Any:
+def _ticket(record, owners, ranks):
     """Return what decides between records of equal gains: the ranks of both ends, the smaller one first."""
     low = ranks[owners[2 * record]]
     high = ranks[owners[2 * record + 1]]
@@ -44,7 +42,7 @@ def _ticket(record: Any, owners: Any, ranks: Any) -> Any:
 
 
 @jit
-def fill_heap(gains: Any, owners: Any, ranks: Any, keys: Any, tickets: Any, items: Any) -> Any:
+def fill_heap(gains, owners, ranks, keys, tickets, items):
     """Push all records; return the size of the heap. Records that are gone have NaN as gain."""
     size = 0
     for record in range(len(gains)):
@@ -55,9 +53,9 @@ def fill_heap(gains: Any, owners: Any, ranks: Any, keys: Any, tickets: Any, item
 
 @inline
 def _merge(
-    u: Any, v: Any, resolution: Any, out_shares: Any, in_shares: Any, owners: Any, gains: Any, first: Any,
-    following: Any, previous: Any, slots: Any,
-) -> None:  # fmt: skip
+    u, v, resolution, out_shares, in_shares, owners, gains, first,
+    following, previous, slots,
+):  # fmt: skip
     """Merge community u into v, whose common record is gone, and change the gains of all records around them."""
     end = first[v]
     while end >= 0:
@@ -93,9 +91,9 @@ def _merge(
 
 @jit
 def merge_best(
-    resolution: Any, directed: Any, ranks: Any, out_shares: Any, in_shares: Any, owners: Any, gains: Any, first: Any,
-    following: Any, previous: Any, slots: Any, sizes: Any, keys: Any, tickets: Any, items: Any, most: Any, merges: Any,
-) -> Any:  # fmt: skip
+    resolution, directed, ranks, out_shares, in_shares, owners, gains, first,
+    following, previous, slots, sizes, keys, tickets, items, most, merges,
+):  # fmt: skip
     """Merge pairs until there are no more places in ``merges``, no pair gains and there are at most ``most``.
 
     ``sizes`` has the size of the heap and the number of communities. ``merges`` gets the community that is gone and the

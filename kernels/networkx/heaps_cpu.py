@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline
 
 
 @inline
-def _swap(keys: Any, tickets: Any, items: Any, i: Any, j: Any) -> None:
+def _swap(keys, tickets, items, i, j):
     keys[i], keys[j] = keys[j], keys[i]
     tickets[i], tickets[j] = tickets[j], tickets[i]
     items[i], items[j] = items[j], items[i]
 
 
 @inline
-def _precedes(keys: Any, tickets: Any, i: Any, j: Any) -> Any:
+def _precedes(keys, tickets, i, j):
     return keys[i] < keys[j] or (keys[i] == keys[j] and tickets[i] < tickets[j])
 
 
 @inline
-def push(keys: Any, tickets: Any, items: Any, size: Any, key: Any, ticket: Any, item: Any) -> Any:
+def push(keys, tickets, items, size, key, ticket, item):
     """Add an item to a heap; return its new size."""
     keys[size] = key
     tickets[size] = ticket
@@ -36,7 +34,7 @@ def push(keys: Any, tickets: Any, items: Any, size: Any, key: Any, ticket: Any, 
 
 
 @inline
-def pop(keys: Any, tickets: Any, items: Any, size: Any) -> Any:
+def pop(keys, tickets, items, size):
     """Move the first item of a heap behind its end; return its new size, which is also the place of the item."""
     size -= 1
     _swap(keys, tickets, items, 0, size)

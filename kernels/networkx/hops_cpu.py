@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -15,16 +13,7 @@ _FEW = 8
 
 
 @jit
-def find_hops(
-    indptr: Any,
-    neighbors: Any,
-    source: Any,
-    cutoff: Any,
-    is_symmetric: Any,
-    found: Any,
-    order: Any,
-    depths: Any,
-) -> Any:
+def find_hops(indptr, neighbors, source, cutoff, is_symmetric, found, order, depths):
     """Search from a vertex; return how many vertices are found, and how many levels were found backwards.
 
     Parameters
@@ -69,7 +58,7 @@ def find_hops(
 
 
 @jit
-def _find_backwards(indptr: Any, neighbors: Any, begin: Any, end: Any, order: Any, found: Any, scratch: Any) -> Any:
+def _find_backwards(indptr, neighbors, begin, end, order, found, scratch):
     """Find the level after that from ``begin`` to ``end``, from the vertices that have not been found; return its end.
 
     A vertex is found from the first of its neighbours in ``order``, and those of one parent in the order of its row.
@@ -108,7 +97,7 @@ def _find_backwards(indptr: Any, neighbors: Any, begin: Any, end: Any, order: An
 
 
 @jit
-def reaches_fewer(limit: Any, indptr: Any, neighbors: Any, order: Any, found: Any) -> Any:
+def reaches_fewer(limit, indptr, neighbors, order, found):
     """Return whether a search from the first vertex finds fewer vertices than ``limit``, which is at least 1.
 
     ``order``, uint32[limit], is scratch memory, and ``found``, uint8[n], is 0.

@@ -5,8 +5,6 @@ Rows are sorted, without parallel edges and self-loops, unless a kernel says oth
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -15,12 +13,12 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 @inline
-def _row_end(indptr: Any, u: Any) -> Any:
+def _row_end(indptr, u):
     return indptr[np.int64(u) + 1]
 
 
 @jit
-def count_common(work: Any, indptr: Any, neighbors: Any, vertices: Any, begins: Any, counts: Any) -> None:
+def count_common(work, indptr, neighbors, vertices, begins, counts):
     """Count for each out-neighbour of some vertices the out-neighbours that both have.
 
     Those of vertex ``vertices[k]`` are in ``counts`` from ``begins[k]`` on.
@@ -51,7 +49,7 @@ def count_common(work: Any, indptr: Any, neighbors: Any, vertices: Any, begins: 
 
 
 @jit
-def sum_triangles(work: Any, indptr: Any, neighbors: Any, weights: Any, vertices: Any, sums: Any) -> None:
+def sum_triangles(work, indptr, neighbors, weights, vertices, sums):
     """Add up the products of the three weights of each triangle at some vertices, both ways round."""
     at_u = np.zeros(len(indptr) - 1)
     first, last = claim(work)
@@ -74,7 +72,7 @@ def sum_triangles(work: Any, indptr: Any, neighbors: Any, weights: Any, vertices
 
 
 @jit
-def sum_all_triangles(work: Any, indptr: Any, neighbors: Any, weights: Any, blocks: Any, sums: Any) -> None:
+def sum_all_triangles(work, indptr, neighbors, weights, blocks, sums):
     """Add the product of the three weights of each triangle at its vertices; each item is a block of vertices.
 
     Each edge is in one row, directed so that there are no cycles; ``sums`` is float64[blocks, n].
@@ -104,9 +102,7 @@ def sum_all_triangles(work: Any, indptr: Any, neighbors: Any, weights: Any, bloc
 
 
 @jit
-def count_squares(
-    work: Any, indptr: Any, neighbors: Any, back_indptr: Any, back_neighbors: Any, vertices: Any, results: Any
-) -> None:
+def count_squares(work, indptr, neighbors, back_indptr, back_neighbors, vertices, results):
     """Count the squares at some vertices, and how many there could be: ``results`` is int64[k, 2]."""
     n = len(indptr) - 1
     paths, marks, touched = np.zeros(n, np.int64), np.zeros(n, np.int8), np.empty(n, np.uint32)
@@ -161,7 +157,7 @@ def count_squares(
 
 
 @jit
-def count_triads(work: Any, indptr: Any, neighbors: Any, codes: Any, counts: Any) -> None:
+def count_triads(work, indptr, neighbors, codes, counts):
     """Count triads by the code of their edges: ``counts`` is int64[n, 64], of which each row is of one vertex.
 
     Rows have the neighbours in both directions; ``codes`` is 1 for an out-edge, 2 for an in-edge and 3 for both.
@@ -202,9 +198,7 @@ def count_triads(work: Any, indptr: Any, neighbors: Any, codes: Any, counts: Any
 
 
 @jit
-def measure_holes(
-    work: Any, indptr: Any, neighbors: Any, shares: Any, weights: Any, by_row: Any, vertices: Any, sums: Any
-) -> None:
+def measure_holes(work, indptr, neighbors, shares, weights, by_row, vertices, sums):
     """Sum up the constraint of some vertices or, if ``by_row``, how far the neighbourhoods of their neighbours overlap.
 
     ``shares`` are the weights divided by the sum of their row, ``weights`` those divided by its maximum.

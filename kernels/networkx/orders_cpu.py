@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
 
 
 @jit
-def sort_topologically(indptr: Any, neighbors: Any, waiting: Any, order: Any, levels: Any) -> Any:
+def sort_topologically(indptr, neighbors, waiting, order, levels):
     """Sort vertices by Kahn's algorithm; return how many are on no cycle and behind none.
 
     ``waiting`` has the in-degrees at first; ``order`` gets the vertices, level by level, and ``levels`` their levels.
@@ -37,7 +35,7 @@ def sort_topologically(indptr: Any, neighbors: Any, waiting: Any, order: Any, le
 
 
 @jit
-def sort_by_rank(indptr: Any, neighbors: Any, waiting: Any, ranks: Any, vertices: Any, order: Any) -> Any:
+def sort_by_rank(indptr, neighbors, waiting, ranks, vertices, order):
     """Sort vertices topologically, the one of the smallest rank first of those that can be next; return their number.
 
     ``waiting`` has the in-degrees at first; ``vertices`` is the inverse of the permutation ``ranks``.
@@ -82,7 +80,7 @@ def sort_by_rank(indptr: Any, neighbors: Any, waiting: Any, ranks: Any, vertices
 
 
 @jit
-def longest_paths(order: Any, indptr: Any, neighbors: Any, weights: Any, lengths: Any, edges: Any) -> None:
+def longest_paths(order, indptr, neighbors, weights, lengths, edges):
     """Compute the length of the longest path to each vertex, and the last edge of the path, or -1.
 
     ``order`` is topological; rows have in-edges. Of equally long paths the first counts, and a negative one does not.
@@ -103,7 +101,7 @@ def longest_paths(order: Any, indptr: Any, neighbors: Any, weights: Any, lengths
 
 
 @jit
-def immediate_dominators(indptr: Any, neighbors: Any, order: Any, dominators: Any) -> None:
+def immediate_dominators(indptr, neighbors, order, dominators):
     """Compute immediate dominators as Cooper, Harvey and Kennedy do.
 
     ``order`` is the reverse postorder of the vertices that are reached, the start first; rows have in-edges.
@@ -136,9 +134,7 @@ def immediate_dominators(indptr: Any, neighbors: Any, order: Any, dominators: An
 
 
 @jit
-def dominance_frontiers(
-    indptr: Any, neighbors: Any, order: Any, dominators: Any, write: Any, vertices: Any, frontiers: Any
-) -> Any:
+def dominance_frontiers(indptr, neighbors, order, dominators, write, vertices, frontiers):
     """Compute the dominance frontiers from the immediate dominators; return the number of pairs.
 
     Rows have in-edges, without parallel ones. ``vertices`` and ``frontiers`` get the pairs if ``write``.
@@ -164,9 +160,7 @@ def dominance_frontiers(
 
 
 @jit
-def reduce_transitively(
-    indptr: Any, neighbors: Any, levels: Any, starts: Any, removers: Any, removed: Any, ends: Any
-) -> Any:
+def reduce_transitively(indptr, neighbors, levels, starts, removers, removed, ends):
     """Find the edges of the given start vertices from which other edges lead around, in a directed acyclic graph.
 
     For each start in turn, each neighbour that is left removes those that it reaches; ``removers`` and ``removed`` get

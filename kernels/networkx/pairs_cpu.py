@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
@@ -13,17 +11,7 @@ in the community of u; those without one."""
 
 
 @jit
-def compare_pairs(
-    work: Any,
-    indptr: Any,
-    neighbors: Any,
-    first: Any,
-    second: Any,
-    values: Any,
-    communities: Any,
-    counts: Any,
-    sums: Any,
-) -> None:
+def compare_pairs(work, indptr, neighbors, first, second, values, communities, counts, sums):
     """Count the common neighbours of each pair, and add up the values of all of them and of those in one community.
 
     Rows are sorted; ``counts`` is int64[k, 4], ``sums`` float64[k, 2]. A negative community is unknown.

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.algorithms.weighted_paths_cpu import move_down, move_up
@@ -20,7 +18,7 @@ all where the source is one of them."""
 
 
 @inline
-def _search(out: Any, weighted: Any, cutoff: Any, count: Any, heap: Any, order: Any, distances: Any, ranks: Any) -> Any:
+def _search(out, weighted, cutoff, count, heap, order, distances, ranks):
     """Find the vertices within the cutoff of the first ``count`` of ``order``; return their number.
 
     ``order`` gets them by distance. A vertex in the heap has the rank -2 - (its position there), others -1.
@@ -70,12 +68,12 @@ def _search(out: Any, weighted: Any, cutoff: Any, count: Any, heap: Any, order: 
 
 
 @inline
-def _is_predecessor(u: Any, v: Any, length: Any, distances: Any) -> Any:
+def _is_predecessor(u, v, length, distances):
     return distances[u] < distances[v] and distances[u] + length == distances[v]
 
 
 @inline
-def _count_paths(back: Any, weighted: Any, v: Any, distances: Any, paths: Any) -> Any:
+def _count_paths(back, weighted, v, distances, paths):
     """Set the number of paths to v, and return its number of predecessors."""
     indptr, indices, weights = back
     total = 0.0
@@ -90,9 +88,7 @@ def _count_paths(back: Any, weighted: Any, v: Any, distances: Any, paths: Any) -
 
 
 @inline
-def _divide(
-    back: Any, weighted: Any, v: Any, part: Any, count: Any, distances: Any, paths: Any, dependencies: Any, edges: Any
-) -> None:
+def _divide(back, weighted, v, part, count, distances, paths, dependencies, edges):
     """Divide a dependency between the predecessors of v: evenly if they are ``count``, by paths if it is 0."""
     indptr, indices, weights = back
     for e in range(indptr[v], indptr[v + 1]):
@@ -105,7 +101,7 @@ def _divide(
 
 
 @inline
-def _is_adjacent(back: Any, weighted: Any, source: Any, v: Any, distances: Any) -> Any:
+def _is_adjacent(back, weighted, source, v, distances):
     """Return whether the source is a predecessor of v."""
     indptr, indices, weights = back
     for e in range(indptr[v], indptr[v + 1]):
@@ -115,20 +111,7 @@ def _is_adjacent(back: Any, weighted: Any, source: Any, v: Any, distances: Any) 
 
 
 @jit
-def add_dependencies(
-    work: Any,
-    out: Any,
-    back: Any,
-    weighted: Any,
-    sources: Any,
-    blocks: Any,
-    cutoff: Any,
-    targets: Any,
-    shares: Any,
-    kind: Any,
-    scores: Any,
-    edges: Any,
-) -> None:
+def add_dependencies(work, out, back, weighted, sources, blocks, cutoff, targets, shares, kind, scores, edges):
     """Add the dependency of each source on each vertex, times the source's share; each item is a block of sources.
 
     A vertex begins with what it has in ``targets``. Unless ``edges`` is empty, it gets what flows over each in-edge.
@@ -167,7 +150,7 @@ def add_dependencies(
 
 
 @jit
-def sum_distances(work: Any, out: Any, sources: Any, chosen: Any, figures: Any) -> None:
+def sum_distances(work, out, sources, chosen, figures):
     """Find for each source the number of ``chosen`` vertices at other distances than 0, and two sums over them.
 
     ``figures`` gets the number, the sum of distances, that of the inverses, and the number of all reached vertices.
@@ -199,7 +182,7 @@ def sum_distances(work: Any, out: Any, sources: Any, chosen: Any, figures: Any) 
 
 
 @jit
-def find_distances(out: Any, weighted: Any, sources: Any, distances: Any) -> Any:
+def find_distances(out, weighted, sources, distances):
     """Set the distance of each vertex from the nearest source, in ``distances`` of infinities."""
     n = len(distances)
     heap, order, ranks = np.empty(n, np.uint32), np.empty(n, np.uint32), np.full(n, -1, np.int64)

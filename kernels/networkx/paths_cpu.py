@@ -5,8 +5,6 @@ Rows are in the order of NetworkX's dicts and without parallel edges.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -14,7 +12,7 @@ from gpu_pregel.kernels.networkx.rows_cpu import add_up, shift
 
 
 @inline
-def _expand_level(indptr: Any, neighbors: Any, fringe: Any, begin: Any, end: Any, links: Any, others: Any) -> Any:
+def _expand_level(indptr, neighbors, fringe, begin, end, links, others):
     """Search from a level of one side; return its new end and one more than the vertex where both sides meet, or 0."""
     new_end = end
     for i in range(begin, end):
@@ -31,7 +29,7 @@ def _expand_level(indptr: Any, neighbors: Any, fringe: Any, begin: Any, end: Any
 
 
 @jit
-def meet(indptr: Any, neighbors: Any, in_indptr: Any, in_neighbors: Any, fringes: Any, links: Any) -> Any:
+def meet(indptr, neighbors, in_indptr, in_neighbors, fringes, links):
     """Search from both ends of a path at once, from the shorter level each time.
 
     ``fringes`` is uint32[2, n] and begins with the source and the target. ``links`` is int64[2, n] of zeros, which need
@@ -57,9 +55,7 @@ def meet(indptr: Any, neighbors: Any, in_indptr: Any, in_neighbors: Any, fringes
 
 
 @jit
-def collect_predecessors(
-    indptr: Any, neighbors: Any, cutoff: Any, order: Any, depths: Any, places: Any, starts: Any, predecessors: Any
-) -> None:
+def collect_predecessors(indptr, neighbors, cutoff, order, depths, places, starts, predecessors):
     """List all predecessors on shortest paths of the vertices of a search, in the order in which they were found.
 
     ``starts``, int64[found + 1] of zeros, and ``predecessors``, uint32[m], get a row for each vertex of ``order``.

@@ -6,8 +6,6 @@ of the next one, uint32[625], as ``Random.getstate`` returns them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline
 
 _WORDS = 624
@@ -15,7 +13,7 @@ _SHIFT = 397
 
 
 @inline
-def next_word(state: Any) -> Any:
+def next_word(state):
     """Draw 32 bits."""
     if state[_WORDS] >= _WORDS:
         for i in range(_WORDS):
@@ -32,7 +30,7 @@ def next_word(state: Any) -> Any:
 
 
 @inline
-def next_below(state: Any, bound: Any) -> Any:
+def next_below(state, bound):
     """Draw an integer below a bound of at most 2^32 - 1, as ``Random.choice`` and ``Random.shuffle`` do."""
     width = 0
     while bound >> width:
@@ -44,7 +42,7 @@ def next_below(state: Any, bound: Any) -> Any:
 
 
 @inline
-def next_float(state: Any) -> Any:
+def next_float(state):
     """Draw a float from [0, 1), as ``Random.random`` does."""
     high = next_word(state) >> 5
     low = next_word(state) >> 6

@@ -6,7 +6,6 @@ Kernels fill arrays of edges, and go on where they ended when they are called ag
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from gpu_pregel.kernels.networkx.random_cpu import next_below, next_float
 
 
 @jit
-def draw_pairs(n: Any, share: Any, directed: Any, last: Any, state: Any, sources: Any, targets: Any, begin: Any) -> Any:
+def draw_pairs(n, share, directed, last, state, sources, targets, begin):
     """Take each pair of vertices with the same probability, row by row from ``begin``.
 
     Return the first row that is left, and the number of edges. It ends before row ``last``, or when there may not be
@@ -34,7 +33,7 @@ def draw_pairs(n: Any, share: Any, directed: Any, last: Any, state: Any, sources
 
 
 @jit
-def skip_pairs(n: Any, scale: Any, cursor: Any, state: Any, sources: Any, targets: Any) -> Any:
+def skip_pairs(n, scale, cursor, state, sources, targets):
     """Draw how many pairs of vertices come before the next edge; return the number of edges.
 
     ``cursor`` is the pair where it begins, and gets the one where it ended, of which the first is n when none is left.
@@ -57,7 +56,7 @@ def skip_pairs(n: Any, scale: Any, cursor: Any, state: Any, sources: Any, target
 
 
 @inline
-def _add_key(table: Any, key: Any) -> Any:
+def _add_key(table, key):
     """Add a key to a hash table whose size is a power of two; return whether it is new. Free places are -1."""
     mask = len(table) - 1
     place = (key * 0x9E3779B97F4A7C1 >> 20) & mask
@@ -70,7 +69,7 @@ def _add_key(table: Any, key: Any) -> Any:
 
 
 @jit
-def draw_edges(n: Any, directed: Any, state: Any, table: Any, sources: Any, targets: Any) -> None:
+def draw_edges(n, directed, state, table, sources, targets):
     """Draw pairs of different vertices until there are as many distinct edges as places."""
     count = 0
     while count < len(sources):

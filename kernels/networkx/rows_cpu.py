@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 
 
 @jit
-def append_edges(sources: Any, targets: Any, weights: Any, both: Any, ends: Any, neighbors: Any, values: Any) -> None:
+def append_edges(sources, targets, weights, both, ends, neighbors, values):
     """Append each edge to the row of its source and, if ``both``, to that of its target.
 
     ``ends`` has the first place of each row, and then the place behind its last entry.
@@ -26,7 +24,7 @@ def append_edges(sources: Any, targets: Any, weights: Any, both: Any, ends: Any,
 
 
 @inline
-def add_up(starts: Any) -> None:
+def add_up(starts):
     """Turn the sizes of rows into the place where each begins."""
     total = 0
     for i in range(len(starts)):
@@ -36,7 +34,7 @@ def add_up(starts: Any) -> None:
 
 
 @inline
-def shift(starts: Any) -> None:
+def shift(starts):
     """Set the starts of rows back, each of which has moved on to the next row's."""
     for i in range(len(starts) - 1, 0, -1):
         starts[i] = starts[i - 1]

@@ -5,8 +5,6 @@ Rows are in the order of NetworkX's dicts: ``neighbors`` is not sorted.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import jit
@@ -16,7 +14,7 @@ U = np.uint64
 
 
 @jit
-def breadth_first(indptr: Any, neighbors: Any, cutoff: Any, count: Any, order: Any, depths: Any, parents: Any) -> Any:
+def breadth_first(indptr, neighbors, cutoff, count, order, depths, parents):
     """Search from the first ``count`` vertices of ``order``; return the number of vertices that are found.
 
     The caller has set ``depths`` to 0 at the sources and to -1 elsewhere. ``order`` gets the vertices as they are
@@ -41,17 +39,7 @@ def breadth_first(indptr: Any, neighbors: Any, cutoff: Any, count: Any, order: A
 
 
 @jit
-def breadth_first_from_each(
-    indptr: Any,
-    neighbors: Any,
-    cutoff: Any,
-    first: Any,
-    limit: Any,
-    order: Any,
-    parents: Any,
-    ends: Any,
-    depths: Any,
-) -> Any:
+def breadth_first_from_each(indptr, neighbors, cutoff, first, limit, order, parents, ends, depths):
     """Search from each vertex from ``first`` on until ``limit`` are found in all; return how many searches that took.
 
     Parameters

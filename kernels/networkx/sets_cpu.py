@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
@@ -12,7 +10,7 @@ from gpu_pregel.kernels.networkx.random_cpu import next_below
 
 
 @jit
-def match_in_order(indptr: Any, neighbors: Any, mates: Any) -> None:
+def match_in_order(indptr, neighbors, mates):
     """Match each vertex with its first free neighbour of a larger number; ``mates`` is -1 where there is none."""
     for u in range(len(mates)):
         for e in range(indptr[u], indptr[u + 1]):
@@ -25,7 +23,7 @@ def match_in_order(indptr: Any, neighbors: Any, mates: Any) -> None:
 
 
 @inline
-def _change(tree: Any, place: Any, by: Any) -> None:
+def _change(tree, place, by):
     """Change the number of items at a place of a Fenwick tree."""
     place += 1
     while place < len(tree):
@@ -34,7 +32,7 @@ def _change(tree: Any, place: Any, by: Any) -> None:
 
 
 @inline
-def _find(tree: Any, rank: Any) -> Any:
+def _find(tree, rank):
     """Return the place of the item with this rank in a Fenwick tree."""
     place = 0
     step = 1
@@ -49,9 +47,7 @@ def _find(tree: Any, rank: Any) -> Any:
 
 
 @jit
-def draw_independent(
-    indptr: Any, neighbors: Any, order: Any, places: Any, tree: Any, limit: Any, state: Any, chosen: Any, gone: Any
-) -> Any:
+def draw_independent(indptr, neighbors, order, places, tree, limit, state, chosen, gone):
     """Draw vertices that are not adjacent until none is left, or more than ``limit`` are gone.
 
     ``order`` lists the vertices that can be drawn, and ``places`` has the place of each there, or -1. Return how many
@@ -78,9 +74,7 @@ def draw_independent(
 
 
 @jit
-def dominate_connected(
-    indptr: Any, neighbors: Any, first: Any, left: Any, unseen: Any, chosen: Any, keys: Any, tickets: Any, items: Any
-) -> Any:
+def dominate_connected(indptr, neighbors, first, left, unseen, chosen, keys, tickets, items):
     """Choose a connected dominating set, by the number of neighbours that are not seen; return its size.
 
     ``left`` is that number for each vertex, and ``unseen`` says which are not seen.

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_pregel.kernels.library.jit_cpu import jit
 
 
 @jit
-def elect(
-    indptr: Any,
-    voters: Any,
-    neighbors: Any,
-    back_indptr: Any,
-    back_neighbors: Any,
-    directed: Any,
-    loss: Any,
-    abilities: Any,
-    votes: Any,
-    stale: Any,
-    elected: Any,
-) -> Any:
+def elect(indptr, voters, neighbors, back_indptr, back_neighbors, directed, loss, abilities, votes, stale, elected):
     """Hold an election; return the vertex with the most votes, the first of them, or -1 if nobody has any.
 
     Only the votes of ``stale`` vertices are counted again. Row u of ``voters`` has the neighbours of u in the order in

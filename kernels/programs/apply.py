@@ -20,7 +20,7 @@ def make_take_message(jit: Jit, functions: Functions, *, keeps_empty: bool = Fal
     get, put = make_get(jit, functions.message), make_put(jit, functions.message)
     cast, differs = make_cast(jit, functions.message), make_differs(jit, functions.message)
 
-    def take_message(inbox: Any, v: Any) -> Any:
+    def take_message(inbox, v):
         message = cast(get(inbox, v))
         if not keeps_empty or differs(message, identity):
             put(inbox, v, identity)
@@ -36,7 +36,7 @@ def make_change(jit: Jit, functions: Functions, bits_of_float: Any) -> Any:
     cast, changed = make_cast(jit, functions.value), make_changed(jit, functions.value, bits_of_float)
     by_bits, always = is_active is None, functions.always
 
-    def change(old: Any, message: Any, ctx: Any) -> Any:
+    def change(old, message, ctx):
         new = cast(apply(old, message, ctx))
         active = True
         if not always:
@@ -56,7 +56,7 @@ def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any) -
     get, put = make_get(jit, functions.value), make_put(jit, functions.value)
     change = make_change(jit, functions, bits_of_float)
 
-    def update(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
+    def update(values, v, message, ctx, sums):
         old = get(values, v)
         active, new = change(old, message, ctx)
         wakes = False if wakes_none else wake(old, new, ctx) != 0

@@ -39,10 +39,10 @@ class ArrayTypes:
 def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> ArrayTypes:
     """The types for edge positions of dtype ``offset`` (uint32 or int64) and weights of dtype ``weight``, if any."""
 
-    def array(dtype: Any) -> Any:
+    def array(dtype):
         return from_dtype(np.dtype(dtype))[::1]
 
-    def arrays(dtypes: Any) -> Any:
+    def arrays(dtypes):
         return types.Tuple(tuple(array(dtype) for dtype in dtypes))
 
     partials = [dtype for _, _, _, dtype, _ in functions.aggregators]

@@ -38,7 +38,7 @@ _PAUSE = 200
 
 
 @device
-def _add(counters: Any, place: Any, number: Any) -> Any:
+def _add(counters, place, number):
     """Add to a figure; return what it was. ``counters`` is (whether one block is alone, its own sets, ``state``)."""
     alone, own, state = counters
     if alone:
@@ -47,14 +47,14 @@ def _add(counters: Any, place: Any, number: Any) -> Any:
 
 
 @device
-def _figure(counters: Any, place: Any) -> Any:
+def _figure(counters, place):
     """Return a figure, after a barrier."""
     alone, own, state = counters
     return own[place] if alone else state[np.uint32(np.uint32(SETS) + place)]
 
 
 @device
-def _append(is_new: Any, v: Any, queue: Any, counters: Any, place: Any) -> None:
+def _append(is_new, v, queue, counters, place):
     """Append the vertices of those lanes for which ``is_new`` holds to a queue. All lanes of a warp call it."""
     among = np.uint32(cuda.ballot_sync(ALL, is_new))
     if among != np.uint32(0):
@@ -68,14 +68,14 @@ def _append(is_new: Any, v: Any, queue: Any, counters: Any, place: Any) -> None:
 
 
 @device
-def _collect(is_first: Any, v: Any, sink: Any) -> None:
+def _collect(is_first, v, sink):
     """Append a vertex that received its first message."""
     _, received, counters, place = sink
     _append(is_first, v, received, counters, place)
 
 
 @kernel(types.uint32[::1], OFFSETS, types.int64, types.uint32[::1], types.int64[::1])
-def list_frontier(frontier: Any, degrees: Any, superstep: Any, queue: Any, state: Any) -> None:
+def list_frontier(frontier, degrees, superstep, queue, state):
     """List the vertices of a bitmap, in any order, and note if there is a hub among them, which sends next."""
     i, lane = np.uint32(cuda.grid(1)), lane_number()
     word = np.uint32(0)
@@ -117,28 +117,28 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
         cooperative=True,
     )
     def chain(
-        begins: Any,
-        ends: Any,
-        indices: Any,
-        weights: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        limit: Any,
-        active: Any,
-        edges: Any,
-        edge_limit: Any,
-        alone_limit: Any,
-        parameters: Any,
-        inbox: Any,
-        touched: Any,
-        values: Any,
-        frontier: Any,
-        queue: Any,
-        received: Any,
-        state: Any,
-        control: Any,
-    ) -> None:
+        begins,
+        ends,
+        indices,
+        weights,
+        out_degrees,
+        in_degrees,
+        superstep,
+        limit,
+        active,
+        edges,
+        edge_limit,
+        alone_limit,
+        parameters,
+        inbox,
+        touched,
+        values,
+        frontier,
+        queue,
+        received,
+        state,
+        control,
+    ):
         own, last = cuda.shared.array(TWO_SETS, types.int64), cuda.shared.array(4, types.int64)
         thread, is_first_block = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x) == np.uint32(0)
         is_first = thread == np.uint32(0) and is_first_block
@@ -221,7 +221,7 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
 
 @device
-def _wait(alone: Any, state: Any) -> None:
+def _wait(alone, state):
     """Wait for the threads that work on this superstep: the block or the grid."""
     if alone:
         cuda.syncthreads()
@@ -230,7 +230,7 @@ def _wait(alone: Any, state: Any) -> None:
 
 
 @device
-def _clear_bits(frontier: Any, queue: Any, active: Any) -> None:
+def _clear_bits(frontier, queue, active):
     i = np.uint32(cuda.grid(1))
     while i < active:
         store_relaxed(frontier, queue[i] >> np.uint32(5), np.uint32(0))
@@ -238,7 +238,7 @@ def _clear_bits(frontier: Any, queue: Any, active: Any) -> None:
 
 
 @device
-def _set_bits(frontier: Any, queue: Any, active: Any) -> None:
+def _set_bits(frontier, queue, active):
     i = np.uint32(cuda.grid(1))
     while i < active:
         v = queue[i]
@@ -256,29 +256,18 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
     offset, has_receivers = arrays.offset, functions.receives is not None
 
     @device
-    def receivers_of(vertices: Any, superstep: Any) -> Any:
+    def receivers_of(vertices, superstep):
         out_degrees, in_degrees, parameters, values = vertices
         return (np.uint32(0), superstep, out_degrees, in_degrees, parameters, values)
 
     @device
-    def no_receivers(vertices: Any, superstep: Any) -> Any:
+    def no_receivers(vertices, superstep):
         return ()
 
     choose = receivers_of if has_receivers else no_receivers
 
     @device
-    def send(
-        rows: Any,
-        vertices: Any,
-        superstep: Any,
-        active: Any,
-        inbox: Any,
-        touched: Any,
-        queue: Any,
-        received: Any,
-        counters: Any,
-        place: Any,
-    ) -> None:
+    def send(rows, vertices, superstep, active, inbox, touched, queue, received, counters, place):
         begins, ends, indices, weights = rows
         sink = (touched, received, counters, np.uint32(place + np.uint32(RECEIVED)))
         out_degrees, in_degrees, parameters, values = vertices
@@ -301,7 +290,7 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
 
 
 @device
-def _clear_next(counters: Any, place: Any) -> None:
+def _clear_next(counters, place):
     alone, own, state = counters
     if alone:
         own[place] = 0
@@ -321,16 +310,7 @@ def _make_receive(functions: Functions) -> Any:
     context = make_context(device, functions.context)
 
     @device
-    def receive(
-        vertices: Any,
-        superstep: Any,
-        inbox: Any,
-        touched: Any,
-        received: Any,
-        queue: Any,
-        counters: Any,
-        place: Any,
-    ) -> None:
+    def receive(vertices, superstep, inbox, touched, received, queue, counters, place):
         out_degrees, in_degrees, parameters, values = vertices
         lane, thread, threads = lane_number(), np.uint32(cuda.grid(1)), np.uint32(BLOCK)
         if not counters[0]:

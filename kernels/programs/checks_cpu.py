@@ -36,7 +36,7 @@ def _make_send_if_edges(send: Any, functions: Functions) -> Any:
     identity, cast = functions.identity, make_cast(device, functions.message)
 
     @device
-    def send_if_edges(value: Any, ctx: Any) -> Any:
+    def send_if_edges(value, ctx):
         # Both results have the declared type: of int64 and uint64, for example, Numba would make float64.
         if ctx.out_degree == 0:
             return cast(identity)
@@ -60,7 +60,7 @@ def _make_check(dtype: np.dtype[Any]) -> Any:
     """``check(x)``: raise an error if a number does not fit a dtype."""
     if dtype == np.int64:
 
-        def check(x: Any) -> None:
+        def check(x):
             # Numba compares uint64 with int64 as floats, which do not tell 2**63 from the largest int64.
             if x > 0 and np.int64(x) < 0:
                 raise OverflowError("a result does not fit its dtype")
@@ -68,19 +68,19 @@ def _make_check(dtype: np.dtype[Any]) -> Any:
     elif dtype.kind in "iu":
         low, high = dtype.type(np.iinfo(dtype).min), dtype.type(np.iinfo(dtype).max)
 
-        def check(x: Any) -> None:
+        def check(x):
             if x < low or x > high:
                 raise OverflowError("a result does not fit its dtype")
 
     elif dtype == np.float32:
 
-        def check(x: Any) -> None:
+        def check(x):
             if np.isinf(np.float32(x)) and not np.isinf(x):
                 raise OverflowError("a result does not fit its dtype")
 
     else:
 
-        def check(x: Any) -> None:
+        def check(x):
             pass
 
     return device(check)

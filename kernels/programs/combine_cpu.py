@@ -24,20 +24,20 @@ def make_combine_at(functions: Functions) -> Any:
     kind = functions.message.dtypes[0].kind
 
     @device
-    def combine_floats(bits: Any, message: Any) -> Any:
+    def combine_floats(bits, message):
         return bits_of_float(cast(combine(float_of_bits(bits), message)))
 
     @device
-    def combine_bools(bits: Any, message: Any) -> Any:
+    def combine_bools(bits, message):
         return np.uint8(1) if cast(combine(bits != 0, message)) else np.uint8(0)
 
     @device
-    def combine_integers(bits: Any, message: Any) -> Any:
+    def combine_integers(bits, message):
         return cast(combine(bits, message))
 
     combined = {"f": combine_floats, "b": combine_bools}.get(kind, combine_integers)
 
-    def combine_at(inbox_bits: Any, v: Any, message: Any) -> Any:
+    def combine_at(inbox_bits, v, message):
         old = load(inbox_bits, v)
         while True:
             new = combined(old, message)
@@ -54,16 +54,16 @@ def _make_take_first(functions: Functions) -> Any:
     nothing = identity.view(f"u{message.itemsize}") if message.kind in "fb" else identity
 
     @device
-    def bits_of_message(message: Any) -> Any:
+    def bits_of_message(message):
         return bits_of_float(message)
 
     @device
-    def unchanged(message: Any) -> Any:
+    def unchanged(message):
         return message
 
     bits_of = bits_of_message if message.kind == "f" else unchanged
 
-    def take_first(inbox_bits: Any, v: Any, message: Any) -> Any:
+    def take_first(inbox_bits, v, message):
         if load(inbox_bits, v) == nothing:
             store(inbox_bits, v, bits_of(message))
 

@@ -42,7 +42,7 @@ def make_deliver(functions: Functions) -> tuple[Any, bool]:
     combine_at, by_swapping = _make_combine_at(functions)
     always, nothing = functions.always, _bits_of_nothing(functions)
 
-    def deliver(inbox: Any, touched: Any, v: Any, message: Any) -> Any:
+    def deliver(inbox, touched, v, message):
         # An inbox that equals the identity may be empty: the bit tells.
         if combine_at(inbox, v, message) == nothing and not always:
             own = bit(v)
@@ -58,22 +58,22 @@ def make_combine(functions: Functions) -> Any:
     dtype = functions.message.dtypes[0]
 
     @device
-    def first(message: Any, other: Any) -> Any:
+    def first(message, other):
         return message if message != identity else other
 
     @device
-    def smaller(message: Any, other: Any) -> Any:
+    def smaller(message, other):
         # -0 is less than 0, and NaN changes nothing.
         is_less = other < message or (other == message and signed(bits_of_float(other)) < 0)
         return other if is_less else message
 
     @device
-    def greater(message: Any, other: Any) -> Any:
+    def greater(message, other):
         is_greater = other > message or (other == message and signed(bits_of_float(other)) >= 0)
         return other if is_greater else message
 
     @device
-    def by_function(message: Any, other: Any) -> Any:
+    def by_function(message, other):
         return cast(function(message, other))
 
     identity, signed = functions.identity, from_dtype(np.dtype(f"i{max(4, dtype.itemsize)}"))
@@ -111,7 +111,7 @@ def _make_take_first(functions: Functions) -> Any:
     """Store the first of several equal messages; threads that race store the same."""
     nothing = _bits_of_nothing(functions)
 
-    def take_first(inbox: Any, v: Any, message: Any) -> Any:
+    def take_first(inbox, v, message):
         bits = load_bits(inbox, v)
         if bits == nothing:
             inbox[v] = message
@@ -123,7 +123,7 @@ def _make_take_first(functions: Functions) -> Any:
 def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
     as_element = from_dtype(element)
 
-    def combine_integer(inbox: Any, v: Any, message: Any) -> Any:
+    def combine_integer(inbox, v, message):
         return operation(inbox, v, as_element(message))
 
     return device(combine_integer)
@@ -136,7 +136,7 @@ def _make_ordered_float(functions: Functions) -> Any:
     positive = atomics_cuda.fetch_and_min if built_in == "min" else atomics_cuda.fetch_and_max
     negative = atomics_cuda.fetch_and_umax if built_in == "min" else atomics_cuda.fetch_and_umin
 
-    def combine_ordered(inbox: Any, v: Any, message: Any) -> Any:
+    def combine_ordered(inbox, v, message):
         bits = bits_of_float(message)
         if message != message:
             # NaN changes nothing, as in min(a, b) on the CPU, but may be the first message.
@@ -158,16 +158,16 @@ def _make_by_swapping(functions: Functions) -> Any:
     number, element = from_dtype(dtype), from_dtype(inbox_dtypes(functions.message)[0])
 
     @device
-    def combine_floats(bits: Any, message: Any) -> Any:
+    def combine_floats(bits, message):
         return bits_of_float(cast(combine(float_of_bits(bits), message)))
 
     @device
-    def combine_integers(bits: Any, message: Any) -> Any:
+    def combine_integers(bits, message):
         return element(cast(combine(number(bits), message)))
 
     combined = combine_floats if dtype.kind == "f" else combine_integers
 
-    def combine_by_swapping(inbox: Any, v: Any, message: Any) -> Any:
+    def combine_by_swapping(inbox, v, message):
         old = load_bits(inbox, v)
         while True:
             found = compare_and_swap(inbox, v, old, combined(old, message))

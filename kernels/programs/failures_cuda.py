@@ -47,7 +47,7 @@ def role_bits(role: str, number: int = 0) -> Any:
 
 
 @device
-def record(failures: Any, vertex: Any, bits: Any, status: Any) -> None:
+def record(failures, vertex, bits, status):
     """Record the failure of a program's function for a vertex; ``bits`` are those of its role."""
     word = ((np.int64(NO_VERTEX) - vertex) << _VERTEX_SHIFT) | bits | np.int64(status)
     fetch_and_max(failures, 0, word)

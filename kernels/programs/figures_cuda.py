@@ -33,13 +33,13 @@ NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @device
-def is_beyond_the_end(control: Any, row: Any) -> Any:
+def is_beyond_the_end(control, row):
     """Whether a superstep was launched after one, of a row before ``row``, that set the done flag."""
     return row > 0 and control[np.uint32(DONE)] != 0
 
 
 @device
-def end_without_row(control: Any) -> None:
+def end_without_row(control):
     """Set the done flag, by the last block to call this; all threads of the grid do."""
     cuda.syncthreads()
     if np.uint32(cuda.threadIdx.x) == np.uint32(0):
@@ -92,7 +92,7 @@ def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
     merge = made("merge", "a, b", tuple_of(merged))
 
     @device
-    def over_warp(sums: Any) -> Any:
+    def over_warp(sums):
         lane = lane_number()
         distance = np.uint32(WARP // 2)
         while distance > np.uint32(0):
@@ -101,7 +101,7 @@ def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
         return sums
 
     @device
-    def unchanged(sums: Any) -> Any:
+    def unchanged(sums):
         return sums
 
     return _Folding(
@@ -116,7 +116,7 @@ def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
 
 
 @device
-def _sum_block(sums: Any, active: Any, edges: Any, applied: Any) -> None:
+def _sum_block(sums, active, edges, applied):
     """Write the figures of each of the block's warps to ``sums``; ``active`` and ``applied`` count for lane 0 only."""
     edges = sum_of_warp(edges)
     if lane_number() == np.uint32(0):
@@ -127,7 +127,7 @@ def _sum_block(sums: Any, active: Any, edges: Any, applied: Any) -> None:
 
 
 @device
-def _figure(sums: Any, k: Any) -> Any:
+def _figure(sums, k):
     """Return figure ``k`` of all warps."""
     figure = np.int64(0)
     for place in range(k, WARP_FIGURES, FIGURES):
@@ -136,7 +136,7 @@ def _figure(sums: Any, k: Any) -> Any:
 
 
 @device
-def _finish_block(sums: Any, counts: Any, control: Any) -> Any:
+def _finish_block(sums, counts, control):
     """Write the block's figures to memory; return whether this block is the last one to do so."""
     is_last = cuda.shared.array(1, types.uint32)
     thread, block, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
@@ -154,7 +154,7 @@ def _finish_block(sums: Any, counts: Any, control: Any) -> Any:
 
 
 @device
-def _sum_blocks(sums: Any, counts: Any) -> None:
+def _sum_blocks(sums, counts):
     """Write the figures of all blocks to ``sums``, in which each warp sums its share of the blocks."""
     block, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.gridDim.x)
     active, edges, applied = np.int64(0), np.int64(0), np.int64(0)
@@ -181,19 +181,7 @@ def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     has_aggregates = len(aggregators) > 0
 
     @device
-    def finish(
-        active: Any,
-        edges: Any,
-        applied: Any,
-        sums: Any,
-        row: Any,
-        edge_limit: Any,
-        seen: Any,
-        totals: Any,
-        counts: Any,
-        partials: Any,
-        control: Any,
-    ) -> None:
+    def finish(active, edges, applied, sums, row, edge_limit, seen, totals, counts, partials, control):
         figures = cuda.shared.array(WARP_FIGURES, types.int64)
         thread = np.uint32(cuda.threadIdx.x)
         _sum_block(figures, active, edges, applied)
@@ -232,7 +220,7 @@ def _make_sums(folding: _Folding) -> tuple[Any, Any]:
     load, store = folding.load, folding.store
 
     @device
-    def sum_warps(partials: Any) -> None:
+    def sum_warps(partials):
         thread = np.uint32(cuda.threadIdx.x)
         count = np.uint32(np.uint32(cuda.gridDim.x) * np.uint32(WARPS))
         sums = start()
@@ -245,7 +233,7 @@ def _make_sums(folding: _Folding) -> tuple[Any, Any]:
             store(partials, np.uint32(count + np.uint32(thread >> np.uint32(5))), sums)
 
     @device
-    def total_of(partials: Any) -> Any:
+    def total_of(partials):
         count = np.uint32(np.uint32(cuda.gridDim.x) * np.uint32(WARPS))
         sums = load(partials, count)
         for k in range(1, WARPS):

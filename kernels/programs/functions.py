@@ -253,13 +253,13 @@ def make_send_along(jit: Jit, functions: Functions) -> Any:
     """``send_along(value, weight, target, ctx)``: the message along an edge, whether or not it depends on the edge."""
     send, towards = functions.send, _make_towards(jit, functions)
 
-    def per_source(value: Any, weight: Any, target: Any, ctx: Any) -> Any:
+    def per_source(value, weight, target, ctx):
         return send(value, ctx)
 
-    def per_edge(value: Any, weight: Any, target: Any, ctx: Any) -> Any:
+    def per_edge(value, weight, target, ctx):
         return send(value, weight, ctx)
 
-    def drawing(value: Any, weight: Any, target: Any, ctx: Any) -> Any:
+    def drawing(value, weight, target, ctx):
         return send(value, weight, towards(ctx, target))
 
     return jit(drawing if functions.draws_per_edge else per_edge if functions.per_edge else per_source)

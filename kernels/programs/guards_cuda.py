@@ -114,11 +114,11 @@ def _with_failing_messages(functions: Functions) -> Functions:
 def make_update_or_fail(functions: Functions, update: Any) -> Any:
     """``update_or_fail(values, v, message, ctx, sums)``: as ``update``, and whether it failed and changed nothing."""
 
-    def always_updates(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
+    def always_updates(values, v, message, ctx, sums):
         is_active, wakes, sums = update(values, v, message, ctx, sums)
         return is_active, wakes, sums, False
 
-    def may_fail(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
+    def may_fail(values, v, message, ctx, sums):
         (is_active, wakes, new_sums), status = attempt(update, (values, v, message, ctx, sums))
         if status != 0:
             return False, False, sums, True

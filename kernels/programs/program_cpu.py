@@ -32,18 +32,8 @@ def make_init(functions: Functions) -> Any:
     all_active = initially_active is None
 
     def initialise(
-        work: Any,
-        has_values: Any,
-        has_frontier: Any,
-        origin: Any,
-        n: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        aggregates: Any,
-        values: Any,
-        frontier: Any,
-        counts: Any,
-    ) -> None:
+        work, has_values, has_frontier, origin, n, out_degrees, in_degrees, aggregates, values, frontier, counts
+    ):
         first, last = claim(work)
         while first < last:
             for block in range(first, last):
@@ -80,18 +70,8 @@ def make_signal(functions: Functions) -> Any:
     changed, always = make_changed(device, functions.message, bits_of_float), functions.always
 
     def dense_signal(
-        work: Any,
-        origin: Any,
-        n: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        aggregates: Any,
-        values: Any,
-        frontier: Any,
-        signals: Any,
-        is_hidden: Any,
-    ) -> None:
+        work, origin, n, out_degrees, in_degrees, superstep, aggregates, values, frontier, signals, is_hidden
+    ):
         hides = False
         first, last = claim(work)
         while first < last:
@@ -124,21 +104,21 @@ def make_apply(functions: Functions) -> Any:
     context, accept = make_context(device, functions.context), make_accept(device, functions)
 
     def apply_messages(
-        work: Any,
-        origin: Any,
-        n: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        aggregates: Any,
-        inbox: Any,
-        touched: Any,
-        values: Any,
-        frontier: Any,
-        woken: Any,
-        counts: Any,
-        partials: Any,
-    ) -> None:
+        work,
+        origin,
+        n,
+        out_degrees,
+        in_degrees,
+        superstep,
+        aggregates,
+        inbox,
+        touched,
+        values,
+        frontier,
+        woken,
+        counts,
+        partials,
+    ):
         first, last = claim(work)
         while first < last:
             for block in range(first, last):

@@ -29,7 +29,7 @@ MAX_BLOCKS = 1024
 
 
 @device
-def _tiles(n: Any) -> Any:
+def _tiles(n):
     """Return the range of tiles, of ``BLOCK`` vertices each, that this block processes."""
     tiles = np.uint32((n + np.uint32(BLOCK - 1)) // np.uint32(BLOCK))
     blocks = np.uint32(cuda.gridDim.x)
@@ -48,7 +48,7 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
     start, _, finish = make_finish(functions.aggregators)
 
     @device
-    def is_first(ctx: Any) -> Any:
+    def is_first(ctx):
         return True if all_active else initially_active(ctx) != 0
 
     @kernel(
@@ -56,18 +56,8 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
         *(arrays.values, arrays.vertices, arrays.control, arrays.partials, arrays.control),
     )
     def initialise(
-        has_values: Any,
-        has_frontier: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        seen: Any,
-        totals: Any,
-        values: Any,
-        frontier: Any,
-        counts: Any,
-        partials: Any,
-        control: Any,
-    ) -> None:
+        has_values, has_frontier, out_degrees, in_degrees, seen, totals, values, frontier, counts, partials, control
+    ):
         n, lane = np.uint32(len(out_degrees)), lane_number()
         active, edges = np.uint32(0), np.int64(0)
         first, last = _tiles(n)
@@ -108,16 +98,7 @@ def make_signal(functions: Functions, arrays: ArrayTypes) -> Kernel:
         *(arrays.offsets, arrays.offsets, types.int64, arrays.aggregates, arrays.values, arrays.vertices),
         *(arrays.messages, arrays.control),
     )
-    def dense_signal(
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        seen: Any,
-        values: Any,
-        frontier: Any,
-        signals: Any,
-        hidden: Any,
-    ) -> None:
+    def dense_signal(out_degrees, in_degrees, superstep, seen, values, frontier, signals, hidden):
         v = np.uint32(cuda.grid(1))
         if v < np.uint32(len(out_degrees)):
             message = identity
@@ -150,23 +131,23 @@ def make_apply(functions: Functions, arrays: ArrayTypes) -> Kernel:
         *(arrays.vertices, arrays.control, arrays.partials, arrays.control),
     )
     def apply_messages(
-        every: Any,
-        superstep: Any,
-        row: Any,
-        edge_limit: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        seen: Any,
-        totals: Any,
-        inbox: Any,
-        touched: Any,
-        values: Any,
-        frontier: Any,
-        woken: Any,
-        counts: Any,
-        partials: Any,
-        control: Any,
-    ) -> None:
+        every,
+        superstep,
+        row,
+        edge_limit,
+        out_degrees,
+        in_degrees,
+        seen,
+        totals,
+        inbox,
+        touched,
+        values,
+        frontier,
+        woken,
+        counts,
+        partials,
+        control,
+    ):
         if is_beyond_the_end(control, row):
             return
         if records and load_relaxed(control, FAILURE) >= SENDING:

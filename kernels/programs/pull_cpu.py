@@ -20,13 +20,13 @@ EDGES_AHEAD = 256
 
 
 @inline
-def _word_end(i: Any, last: Any) -> Any:
+def _word_end(i, last):
     """The end of the rows from ``i`` on whose bits are in one word."""
     return min(last, (i | (WORD_BITS - 1)) + 1)
 
 
 @inline
-def _has_active(in_indices: Any, begin: Any, end: Any, origin: Any, frontier: Any) -> Any:
+def _has_active(in_indices, begin, end, origin, frontier):
     """Whether the source of one of these edges is active."""
     for e in range(begin, end):
         if get_bit(frontier, local_number(np.int64(load(in_indices, e)), origin)):
@@ -53,19 +53,7 @@ def _make_pull_signals(functions: Functions) -> Any:
     can_exit, absorbing = _early_exit(functions)
     may_cancel = functions.may_cancel
 
-    def pull_every_row(
-        work: Any,
-        begins: Any,
-        ends: Any,
-        in_indices: Any,
-        origin: Any,
-        signals: Any,
-        frontier: Any,
-        all_active: Any,
-        is_hidden: Any,
-        inbox: Any,
-        marks: Any,
-    ) -> None:
+    def pull_every_row(work, begins, ends, in_indices, origin, signals, frontier, all_active, is_hidden, inbox, marks):
         first, last = claim(work)
         while first < last:
             for i in range(first, last):
@@ -79,19 +67,7 @@ def _make_pull_signals(functions: Functions) -> Any:
                 put(inbox, i, message)
             first, last = claim(work)
 
-    def pull(
-        work: Any,
-        begins: Any,
-        ends: Any,
-        in_indices: Any,
-        origin: Any,
-        signals: Any,
-        frontier: Any,
-        all_active: Any,
-        is_hidden: Any,
-        inbox: Any,
-        marks: Any,
-    ) -> None:
+    def pull(work, begins, ends, in_indices, origin, signals, frontier, all_active, is_hidden, inbox, marks):
         first, last = claim(work)
         while first < last:
             while first < last:
@@ -135,24 +111,24 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
     can_exit, absorbing = _early_exit(functions)
 
     def pull(
-        work: Any,
-        begins: Any,
-        ends: Any,
-        in_indices: Any,
-        in_weights: Any,
-        origin: Any,
-        n: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        aggregates: Any,
-        values: Any,
-        frontier: Any,
-        all_active: Any,
-        rows: Any,
-        inbox: Any,
-        marks: Any,
-    ) -> None:
+        work,
+        begins,
+        ends,
+        in_indices,
+        in_weights,
+        origin,
+        n,
+        out_degrees,
+        in_degrees,
+        superstep,
+        aggregates,
+        values,
+        frontier,
+        all_active,
+        rows,
+        inbox,
+        marks,
+    ):
         first, last = claim(work)
         while first < last:
             while first < last:
@@ -198,25 +174,25 @@ def _make_pull_selectively(functions: Functions, *, has_weights: bool) -> Any:
     can_exit, absorbing = _early_exit(functions)
 
     def pull(
-        work: Any,
-        begins: Any,
-        ends: Any,
-        in_indices: Any,
-        in_weights: Any,
-        origin: Any,
-        n: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        aggregates: Any,
-        values: Any,
-        frontier: Any,
-        all_active: Any,
-        rows: Any,
-        receivers: Any,
-        inbox: Any,
-        marks: Any,
-    ) -> None:
+        work,
+        begins,
+        ends,
+        in_indices,
+        in_weights,
+        origin,
+        n,
+        out_degrees,
+        in_degrees,
+        superstep,
+        aggregates,
+        values,
+        frontier,
+        all_active,
+        rows,
+        receivers,
+        inbox,
+        marks,
+    ):
         first, last = claim(work)
         while first < last:
             while first < last:
@@ -279,7 +255,7 @@ def make_slot(functions: Functions) -> Any:
     cast, is_dense = make_cast(device, functions.message), functions.always and not functions.is_selective
     get, put = make_get(device, functions.message), make_put(device, functions.message)
 
-    def dense_slot(work: Any, rows: Any, mirrors: Any, sent: Any, origin: Any, inbox: Any, marks: Any) -> None:
+    def dense_slot(work, rows, mirrors, sent, origin, inbox, marks):
         first, last = claim(work)
         while first < last:
             for i in range(first, last):

@@ -54,7 +54,7 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
     identity, always = functions.identity, functions.always
 
     @device
-    def message_of(state: Any, row: Any, u: Any, e: Any) -> Any:
+    def message_of(state, row, u, e):
         signals, frontier, all_active, is_hidden = state
         signal = get(signals, u)
         # The signals of active sources and of others may be alike.
@@ -68,23 +68,23 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
         *(types.boolean, arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
     )
     def pull(
-        rows: Any,
-        begins: Any,
-        ends: Any,
-        hub_begins: Any,
-        hub_ends: Any,
-        indices: Any,
-        signals: Any,
-        frontier: Any,
-        all_active: Any,
-        superstep: Any,
-        hidden: Any,
-        accumulate: Any,
-        inbox: Any,
-        marks: Any,
-        pieces: Any,
-        piece_marks: Any,
-    ) -> None:
+        rows,
+        begins,
+        ends,
+        hub_begins,
+        hub_ends,
+        indices,
+        signals,
+        frontier,
+        all_active,
+        superstep,
+        hidden,
+        accumulate,
+        inbox,
+        marks,
+        pieces,
+        piece_marks,
+    ):
         state = (signals, frontier, all_active, not (always or all_active) and hidden[0] == superstep)
         bounds = (begins, ends, hub_begins, hub_ends)
         pull_rows(rows, *bounds, indices, state, (), 0, accumulate, inbox, marks, pieces, piece_marks)
@@ -99,7 +99,7 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
     target_of = _make_target_of(functions, arrays)
 
     @device
-    def message_of(state: Any, row: Any, u: Any, e: Any) -> Any:
+    def message_of(state, row, u, e):
         weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets = state
         message = identity
         is_sent = all_active or get_bit(frontier, u)
@@ -116,28 +116,28 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         *(arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
     )
     def pull_along(
-        rows: Any,
-        begins: Any,
-        ends: Any,
-        hub_begins: Any,
-        hub_ends: Any,
-        indices: Any,
-        weights: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        seen: Any,
-        values: Any,
-        frontier: Any,
-        all_active: Any,
-        targets: Any,
-        receivers: Any,
-        accumulate: Any,
-        inbox: Any,
-        marks: Any,
-        pieces: Any,
-        piece_marks: Any,
-    ) -> None:
+        rows,
+        begins,
+        ends,
+        hub_begins,
+        hub_ends,
+        indices,
+        weights,
+        out_degrees,
+        in_degrees,
+        superstep,
+        seen,
+        values,
+        frontier,
+        all_active,
+        targets,
+        receivers,
+        accumulate,
+        inbox,
+        marks,
+        pieces,
+        piece_marks,
+    ):
         state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets)
         n = len(out_degrees)
         bounds = (begins, ends, hub_begins, hub_ends)
@@ -154,7 +154,7 @@ def _make_target_of(functions: Functions, arrays: ArrayTypes) -> Any:
     offset = arrays.offset
 
     @device
-    def search(begins: Any, targets: Any, e: Any) -> Any:
+    def search(begins, targets, e):
         row, end = np.uint32(0), np.uint32(len(begins))
         while np.uint32(end - row) > np.uint32(1):
             middle = np.uint32(row + (np.uint32(end - row) >> np.uint32(1)))
@@ -167,7 +167,7 @@ def _make_target_of(functions: Functions, arrays: ArrayTypes) -> Any:
         return row
 
     @device
-    def none(begins: Any, targets: Any, e: Any) -> Any:
+    def none(begins, targets, e):
         return np.uint32(0)
 
     return search if functions.draws_per_edge else none
@@ -187,21 +187,21 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
 
     @device
     def pull_rows(
-        rows: Any,
-        begins: Any,
-        ends: Any,
-        hub_begins: Any,
-        hub_ends: Any,
-        indices: Any,
-        state: Any,
-        receivers: Any,
-        n: Any,
-        accumulate: Any,
-        inbox: Any,
-        marks: Any,
-        pieces: Any,
-        piece_marks: Any,
-    ) -> None:
+        rows,
+        begins,
+        ends,
+        hub_begins,
+        hub_ends,
+        indices,
+        state,
+        receivers,
+        n,
+        accumulate,
+        inbox,
+        marks,
+        pieces,
+        piece_marks,
+    ):
         lane, warp = lane_number(), warp_number()
         count = np.uint32(len(begins))
         row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))
@@ -239,15 +239,11 @@ def _make_mark(functions: Functions) -> Any:
     """
 
     @device
-    def nothing(
-        is_received: Any, rows: Any, row: Any, piece: Any, is_row: Any, is_piece: Any, marks: Any, piece_marks: Any
-    ) -> None:
+    def nothing(is_received, rows, row, piece, is_row, is_piece, marks, piece_marks):
         """All vertices apply."""
 
     @device
-    def mark(
-        is_received: Any, rows: Any, row: Any, piece: Any, is_row: Any, is_piece: Any, marks: Any, piece_marks: Any
-    ) -> None:
+    def mark(is_received, rows, row, piece, is_row, is_piece, marks, piece_marks):
         received = np.uint32(cuda.ballot_sync(ALL, is_row and is_received))
         if is_piece:
             own = bit(piece)
@@ -269,10 +265,10 @@ def _make_wants(functions: Functions) -> Any:
     """``wants(receivers, rows, row, piece, is_row, n)``: whether the vertex of a row, or of a piece, takes messages."""
     is_receiver = make_is_receiver(device, functions)
 
-    def every(receivers: Any, rows: Any, row: Any, piece: Any, is_row: Any, n: Any) -> Any:
+    def every(receivers, rows, row, piece, is_row, n):
         return True
 
-    def some(receivers: Any, rows: Any, row: Any, piece: Any, is_row: Any, n: Any) -> Any:
+    def some(receivers, rows, row, piece, is_row, n):
         skips, piece_vertices, state = receivers
         if not skips:
             return True
@@ -296,7 +292,7 @@ def make_slot(functions: Functions, arrays: ArrayTypes) -> Kernel:
     (combined, up_to), always = make_combining(_combining(functions, arrays.offset)), functions.always
 
     @kernel(arrays.vertices, arrays.vertices, arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices, items=WARPS)
-    def dense_slot(hubs: Any, firsts: Any, pieces: Any, piece_marks: Any, inbox: Any, marks: Any) -> None:
+    def dense_slot(hubs, firsts, pieces, piece_marks, inbox, marks):
         lane, i = lane_number(), warp_number()
         is_received, message = False, identity
         if i < np.uint32(len(hubs)):

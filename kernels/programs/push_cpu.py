@@ -26,31 +26,31 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
     send_row = _make_send_row(functions, has_weights=has_weights)
 
     def push(
-        work: Any,
-        numbers: Any,
-        sources: Any,
-        firsts: Any,
-        begins: Any,
-        ends: Any,
-        hub_words: Any,
-        hub_bits: Any,
-        hub_begins: Any,
-        hub_ends: Any,
-        out_indices: Any,
-        out_weights: Any,
-        by_row: Any,
-        n: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        aggregates: Any,
-        values: Any,
-        frontier: Any,
-        origin: Any,
-        receivers: Any,
-        inbox_bits: Any,
-        touched: Any,
-    ) -> None:
+        work,
+        numbers,
+        sources,
+        firsts,
+        begins,
+        ends,
+        hub_words,
+        hub_bits,
+        hub_begins,
+        hub_ends,
+        out_indices,
+        out_weights,
+        by_row,
+        n,
+        out_degrees,
+        in_degrees,
+        superstep,
+        aggregates,
+        values,
+        frontier,
+        origin,
+        receivers,
+        inbox_bits,
+        touched,
+    ):
         edges = (out_indices, out_weights)
         state = (superstep, n, out_degrees, in_degrees, aggregates, values)
         inbox = (origin, receivers, inbox_bits, touched)
@@ -88,7 +88,7 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
     combine_at, is_receiver = make_combine_at(functions), make_is_receiver(device, functions)
     marks = not functions.always
 
-    def send_row(u: Any, i: Any, begin: Any, end: Any, edges: Any, state: Any, inbox: Any) -> None:
+    def send_row(u, i, begin, end, edges, state, inbox):
         indices, weights = edges
         superstep, n, out_degrees, in_degrees, aggregates, values = state
         origin, receivers, inbox_bits, touched = inbox

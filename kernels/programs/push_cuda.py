@@ -24,7 +24,7 @@ WORDS_PER_WARP = 8
 
 
 @device
-def _active_words(frontier: Any, lists: Any, k: Any, words: Any) -> Any:
+def _active_words(frontier, lists, k, words):
     """The word at position ``k`` of ``lists``, of ``words``, on each of the first ``WORDS_PER_WARP`` lanes.
 
     Returns its active sources, all its sources, its number and the row of the first source. In a whole graph every
@@ -40,7 +40,7 @@ def _active_words(frontier: Any, lists: Any, k: Any, words: Any) -> Any:
 
 
 @device
-def _active_hub(frontier: Any, hub_rows: Any, piece: Any) -> Any:
+def _active_hub(frontier, hub_rows, piece):
     """The hub of a piece, and 1 if it is active; 0 if there is no such piece."""
     u = np.uint32(0)
     busy = np.uint32(0)
@@ -69,28 +69,28 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
         racy=("inbox",) if by_swapping else (),
     )
     def push(
-        numbers: Any,
-        sources: Any,
-        firsts: Any,
-        begins: Any,
-        ends: Any,
-        hub_rows: Any,
-        hub_begins: Any,
-        hub_ends: Any,
-        indices: Any,
-        weights: Any,
-        out_degrees: Any,
-        in_degrees: Any,
-        superstep: Any,
-        row: Any,
-        seen: Any,
-        values: Any,
-        frontier: Any,
-        receivers: Any,
-        inbox: Any,
-        touched: Any,
-        control: Any,
-    ) -> None:
+        numbers,
+        sources,
+        firsts,
+        begins,
+        ends,
+        hub_rows,
+        hub_begins,
+        hub_ends,
+        indices,
+        weights,
+        out_degrees,
+        in_degrees,
+        superstep,
+        row,
+        seen,
+        values,
+        frontier,
+        receivers,
+        inbox,
+        touched,
+        control,
+    ):
         if is_beyond_the_end(control, row):
             return
         lists, state = (numbers, sources, firsts), (out_degrees, in_degrees, superstep, seen, values, receivers)
@@ -122,12 +122,12 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
 
 @device
-def _ignore(is_first: Any, v: Any, sink: Any) -> None:
+def _ignore(is_first, v, sink):
     """The bits of ``touched`` suffice."""
 
 
 @device
-def _rank_of_lane(bits: Any) -> Any:
+def _rank_of_lane(bits):
     """The number of bits below this lane's."""
     return np.uint32(cuda.popc(np.uint32(bits & np.uint32(bit(lane_number()) - np.uint32(1)))))
 
@@ -151,15 +151,13 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes, collect: Any) -
     (deliver, by_swapping), is_receiver = make_deliver(functions), make_is_receiver(device, functions)
 
     @device
-    def signal_of(u: Any, state: Any) -> Any:
+    def signal_of(u, state):
         out_degrees, in_degrees, superstep, seen, values, _ = state
         ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
         return cast(send(get(values, u), ctx))
 
     @device
-    def send_rows(
-        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, sink: Any
-    ) -> None:
+    def send_rows(u, begin, length, indices, weights, state, inbox, sink):
         upto = sum_up_to(length)
         total = shuffle(upto, 31)
         before = offset(begin - offset(upto - length))
@@ -191,15 +189,13 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes, collect: Any) 
     (deliver, by_swapping), is_receiver = make_deliver(functions), make_is_receiver(device, functions)
 
     @device
-    def message_along(u: Any, v: Any, weight: Any, state: Any) -> Any:
+    def message_along(u, v, weight, state):
         out_degrees, in_degrees, superstep, seen, values, _ = state
         ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
         return cast(send_along(get(values, u), weight, v, ctx))
 
     @device
-    def send_rows(
-        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, sink: Any
-    ) -> None:
+    def send_rows(u, begin, length, indices, weights, state, inbox, sink):
         upto = sum_up_to(length)
         total = shuffle(upto, 31)
         before = offset(begin - offset(upto - length))

@@ -22,12 +22,12 @@ def make_is_receiver(jit: Jit, functions: Functions) -> Any:
     get, context = make_get(jit, functions.value), make_context(jit, functions.context)
     if receives is None:
 
-        def is_receiver(receivers: Any, v: Any, n: Any) -> Any:
+        def is_receiver(receivers, v, n):
             return True
 
     else:
 
-        def is_receiver(receivers: Any, v: Any, n: Any) -> Any:
+        def is_receiver(receivers, v, n):
             if len(receivers) == 0:
                 return True
             first, superstep, out_degrees, in_degrees, aggregates, values = receivers
@@ -46,12 +46,12 @@ def make_accept(jit: Jit, functions: Functions) -> Any:
     identity, always, get = functions.identity, functions.always, make_get(jit, functions.value)
     if receives is None:
 
-        def accept(values: Any, v: Any, message: Any, ctx: Any) -> Any:
+        def accept(values, v, message, ctx):
             return True, message
 
     else:
 
-        def accept(values: Any, v: Any, message: Any, ctx: Any) -> Any:
+        def accept(values, v, message, ctx):
             if receives(get(values, v), ctx) != 0:
                 return True, message
             return always, identity

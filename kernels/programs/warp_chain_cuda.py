@@ -27,7 +27,7 @@ _NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 @device
-def _first_alike(key: Any, lanes: Any) -> Any:
+def _first_alike(key, lanes):
     """Return the first of some ``lanes``, among which is this one, with the same key as this lane."""
     first = np.uint32(lane_number())
     while lanes != np.uint32(0):
@@ -39,7 +39,7 @@ def _first_alike(key: Any, lanes: Any) -> Any:
 
 
 @device
-def _has_several(lanes: Any) -> Any:
+def _has_several(lanes):
     return cuda.popc(lanes) > 1
 
 
@@ -50,7 +50,7 @@ def _make_spread(offset: Any) -> Any:
     """
 
     @device
-    def spread(begin: Any, length: Any) -> Any:
+    def spread(begin, length):
         lane = np.uint32(lane_number())
         busy = np.uint32(cuda.ballot_sync(ALL, length != np.uint32(0)))
         if not _has_several(busy):
@@ -74,7 +74,7 @@ def _make_message(functions: Functions, arrays: ArrayTypes) -> Any:
     weight_of = make_weight(device, arrays.has_weights)
 
     @device
-    def signal_along(source: Any, v: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
+    def signal_along(source, v, owner, total, e, weights, state):
         u, value, length = source
         out_degrees, in_degrees, superstep, parameters = state
         signal = identity
@@ -84,7 +84,7 @@ def _make_message(functions: Functions, arrays: ArrayTypes) -> Any:
         return shuffle(signal, owner)
 
     @device
-    def message_along(source: Any, v: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
+    def message_along(source, v, owner, total, e, weights, state):
         u, value, _ = source
         out_degrees, in_degrees, superstep, parameters = state
         u, value, message = shuffle(u, owner), shuffle(value, owner), identity
@@ -100,11 +100,11 @@ def _make_accepts(functions: Functions) -> Any:
     receives: Any = functions.receives
 
     @device
-    def by_value(value: Any, ctx: Any) -> Any:
+    def by_value(value, ctx):
         return receives(value, ctx) != 0
 
     @device
-    def always(value: Any, ctx: Any) -> Any:
+    def always(value, ctx):
         return True
 
     return always if receives is None else by_value
@@ -125,7 +125,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
     change = make_change(device, functions, bits_of_float)
 
     @device
-    def combine_alike(has_message: Any, v: Any, message: Any) -> Any:
+    def combine_alike(has_message, v, message):
         """Combine the messages to each vertex on the first lane with one; return whether this is such a lane."""
         combined = combine(identity, message)
         lanes = np.uint32(cuda.ballot_sync(ALL, has_message))
@@ -143,7 +143,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
         return has_message, combined
 
     @device
-    def receiver(indices: Any, e: Any, total: Any) -> Any:
+    def receiver(indices, e, total):
         """Return the end of this lane's edge, if it has one."""
         v = np.uint32(0)
         if np.uint32(lane_number()) < total:
@@ -151,17 +151,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
         return v
 
     @device
-    def warp_chain(
-        rows: Any,
-        vertices: Any,
-        superstep: Any,
-        row: Any,
-        limit: Any,
-        active: Any,
-        most: Any,
-        queue: Any,
-        control: Any,
-    ) -> Any:
+    def warp_chain(rows, vertices, superstep, row, limit, active, most, queue, control):
         begins, ends, indices, weights = rows
         out_degrees, in_degrees, parameters, values = vertices
         lane = np.uint32(lane_number())

@@ -65,11 +65,11 @@ def make_combining(one: Combining) -> tuple[Any, Any]:
     combine, cast = one.combine, make_cast(device, one.message)
 
     @device
-    def combined(a: Any, b: Any) -> Any:
+    def combined(a, b):
         return cast(combine(a, b))
 
     @device
-    def up_to(message: Any, first: Any) -> Any:
+    def up_to(message, first):
         lane = lane_number()
         distance = np.uint32(1)
         while distance < np.uint32(WARP):
@@ -83,13 +83,13 @@ def make_combining(one: Combining) -> tuple[Any, Any]:
 
 
 @device
-def _same_row(row: Any, owner: Any) -> Any:
+def _same_row(row, owner):
     """Return nothing of use: messages do not depend on the row."""
     return row
 
 
 @device
-def _row_of_lane(row: Any, owner: Any) -> Any:
+def _row_of_lane(row, owner):
     """Return what lane ``owner`` has passed as its row."""
     return shuffle(row, owner)
 
@@ -108,11 +108,11 @@ def make_combine_rows(one: Combining, message_of: Any) -> Any:
     combine_parts = _make_combine_parts(one, message_of)
 
     @device
-    def at_once(indices: Any, state: Any, row: Any, begin: Any, length: Any, quota: Any) -> Any:
+    def at_once(indices, state, row, begin, length, quota):
         return combine_parts(indices, state, row, begin, length, sum_up_to(length), False, identity)
 
     @device
-    def by_quota(indices: Any, state: Any, row: Any, begin: Any, length: Any, quota: Any) -> Any:
+    def by_quota(indices, state, row, begin, length, quota):
         is_received, message = False, identity
         part = min(length, quota)
         upto = sum_up_to(part)
@@ -142,9 +142,7 @@ def _make_combine_parts(one: Combining, message_of: Any) -> Any:
     row_of, load = _row_of_lane if one.by_row else _same_row, one.load
 
     @device
-    def combine_parts(
-        indices: Any, state: Any, row: Any, begin: Any, length: Any, upto: Any, is_received: Any, message: Any
-    ) -> Any:
+    def combine_parts(indices, state, row, begin, length, upto, is_received, message):
         lane = lane_number()
         total = shuffle(upto, 31)
         start = np.uint32(upto - length)
@@ -187,15 +185,15 @@ def _make_is_final(one: Combining) -> tuple[bool, Any]:
     absorbing = one.absorbing
 
     @device
-    def is_any(is_received: Any, message: Any) -> Any:
+    def is_any(is_received, message):
         return is_received
 
     @device
-    def is_absorbing(is_received: Any, message: Any) -> Any:
+    def is_absorbing(is_received, message):
         return message == absorbing
 
     @device
-    def never(is_received: Any, message: Any) -> Any:
+    def never(is_received, message):
         return False
 
     if one.takes_first:

@@ -25,18 +25,7 @@ def make_push(body: Any, receives: Any, *, has_weights: bool) -> Any:
     """
     weight_of = make_weight(device, has_weights)
 
-    def push(
-        work: Any,
-        queue: Any,
-        indptr: Any,
-        indices: Any,
-        weights: Any,
-        out_degrees: Any,
-        arrays: Any,
-        found: Any,
-        found_queue: Any,
-        counters: Any,
-    ) -> None:
+    def push(work, queue, indptr, indices, weights, out_degrees, arrays, found, found_queue, counters):
         buffer = np.empty(BUFFER, found_queue.dtype)
         held = 0
         edges = 0
@@ -68,18 +57,7 @@ def make_pull(body: Any, receives: Any, *, has_weights: bool) -> Any:
     """
     weight_of = make_weight(device, has_weights)
 
-    def pull(
-        work: Any,
-        words: Any,
-        every: Any,
-        indptr: Any,
-        indices: Any,
-        weights: Any,
-        out_degrees: Any,
-        arrays: Any,
-        found: Any,
-        counters: Any,
-    ) -> None:
+    def pull(work, words, every, indptr, indices, weights, out_degrees, arrays, found, counters):
         n = len(indptr) - 1
         vertices = 0
         edges = 0
@@ -117,9 +95,7 @@ def make_push_sum(body: Any, receives: Any, *, has_weights: bool, zero: Any) -> 
     """
     weight_of = make_weight(device, has_weights)
 
-    def push_sum(
-        work: Any, queue: Any, size: Any, indptr: Any, indices: Any, weights: Any, arrays: Any, sums: Any
-    ) -> None:
+    def push_sum(work, queue, size, indptr, indices, weights, arrays, sums):
         first, last = claim(work)
         while first < last:
             for block in range(first, last):
@@ -140,9 +116,7 @@ def make_pull_sum(body: Any, receives: Any, *, has_weights: bool, zero: Any) -> 
     """Return the kernel that sums ``body`` over the in-edges from the frontier; work items are words of receivers."""
     weight_of = make_weight(device, has_weights)
 
-    def pull_sum(
-        work: Any, words: Any, every: Any, indptr: Any, indices: Any, weights: Any, arrays: Any, sums: Any
-    ) -> None:
+    def pull_sum(work, words, every, indptr, indices, weights, arrays, sums):
         n = len(indptr) - 1
         first, last = claim(work)
         while first < last:

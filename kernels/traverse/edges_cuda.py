@@ -69,11 +69,7 @@ class EdgeFunctions:
 
 def row_types(offset: np.dtype[Any], weight: np.dtype[Any] | None) -> tuple[Any, Any, Any]:
     """Return the types of ``indptr``, ``indices`` and ``weights``; without weights an array is not read."""
-    return (
-        from_dtype(offset)[::1],
-        _VERTICES,
-        from_dtype(np.dtype(np.float32) if weight is None else weight)[::1],
-    )
+    return (from_dtype(offset)[::1], _VERTICES, from_dtype(np.dtype(np.float32) if weight is None else weight)[::1])
 
 
 def position_type(offset: np.dtype[Any]) -> Any:
@@ -88,16 +84,16 @@ def make_calls(functions: EdgeFunctions) -> tuple[Any, Any]:
     number = types.boolean if functions.returns == "frontier" else functions.number
     is_silent = functions.returns is None
 
-    def some(v: Any, arrays: Any) -> Any:
+    def some(v, arrays):
         return chosen(np.int64(v), *arrays) != 0
 
-    def every(v: Any, arrays: Any) -> Any:
+    def every(v, arrays):
         return True
 
-    def call(u: Any, v: Any, weights: Any, e: Any, arrays: Any) -> Any:
+    def call(u, v, weights, e, arrays):
         return number(body(np.int64(u), np.int64(v), weight_of(weights, e), *arrays))
 
-    def call_silently(u: Any, v: Any, weights: Any, e: Any, arrays: Any) -> Any:
+    def call_silently(u, v, weights, e, arrays):
         body(np.int64(u), np.int64(v), weight_of(weights, e), *arrays)
         return number(0)
 
@@ -105,7 +101,7 @@ def make_calls(functions: EdgeFunctions) -> tuple[Any, Any]:
 
 
 @device
-def _hub_of(firsts: Any, count: Any, piece: Any) -> Any:
+def _hub_of(firsts, count, piece):
     """Return the last of ``count`` hubs whose first piece is at most ``piece``."""
     low, high = np.uint32(0), count
     while np.uint32(low + np.uint32(1)) < high:
@@ -127,7 +123,7 @@ def make_sender(offset: np.dtype[Any]) -> Any:
     position = position_type(offset)
 
     @device
-    def sender(queue: Any, count: Any, hubs: Any, firsts: Any, hub_count: Any, pieces: Any, indptr: Any) -> Any:
+    def sender(queue, count, hubs, firsts, hub_count, pieces, indptr):
         lane, warp = lane_number(), warp_number()
         row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
         u, begin, length, is_row = np.uint32(0), position(0), np.uint32(0), False
@@ -172,23 +168,23 @@ def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
         relaxed=("arrays",),
     )
     def push(
-        queue: Any,
-        count: Any,
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        indptr: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        degrees: Any,
-        found: Any,
-        found_queue: Any,
-        found_hubs: Any,
-        found_firsts: Any,
-        control: Any,
-    ) -> None:
+        queue,
+        count,
+        hubs,
+        firsts,
+        hub_count,
+        pieces,
+        indptr,
+        indices,
+        weights,
+        arrays,
+        degrees,
+        found,
+        found_queue,
+        found_hubs,
+        found_firsts,
+        control,
+    ):
         u, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         lane, buffer, held = lane_number(), cuda.shared.array(BUFFER, types.uint32), np.uint32(0)
         upto = sum_up_to(length)
@@ -227,19 +223,7 @@ def _make_push_sum(functions: EdgeFunctions) -> Kernel:
         *(functions.arrays, number[::1]),
         relaxed=("arrays",),
     )
-    def push_sum(
-        queue: Any,
-        count: Any,
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        indptr: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        partials: Any,
-    ) -> None:
+    def push_sum(queue, count, hubs, firsts, hub_count, pieces, indptr, indices, weights, arrays, partials):
         u, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         lane, warp = lane_number(), warp_number()
         upto = sum_up_to(length)

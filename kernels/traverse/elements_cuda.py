@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ def make_gather(size: int) -> Kernel:
     elements = from_dtype(np.dtype(f"u{size}"))[::1]
 
     @kernel(elements, types.uint32[::1], elements)
-    def gather(array: Any, places: Any, found: Any) -> None:
+    def gather(array, places, found):
         i = np.uint32(cuda.grid(1))
         if i < np.uint32(len(places)):
             found[i] = array[places[i]]
@@ -31,7 +30,7 @@ def make_scatter(size: int) -> Kernel:
     elements = from_dtype(np.dtype(f"u{size}"))[::1]
 
     @kernel(elements, types.uint32[::1], elements)
-    def scatter(array: Any, places: Any, given: Any) -> None:
+    def scatter(array, places, given):
         i = np.uint32(cuda.grid(1))
         if i < np.uint32(len(places)):
             array[places[i]] = given[i]
@@ -40,7 +39,7 @@ def make_scatter(size: int) -> Kernel:
 
 
 @kernel(types.uint32[::1], types.uint32[::1])
-def keep_bits(words: Any, kept: Any) -> None:
+def keep_bits(words, kept):
     """Clear the bits of a bitmap that another one does not have."""
     i = np.uint32(cuda.grid(1))
     if i < np.uint32(len(words)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class EdgeFailure(NamedTuple):
 
 
 @device
-def record_edge(failures: Any, u: Any, v: Any, status: Any) -> None:
+def record_edge(failures, u, v, status):
     """Record the failure of an operator's body for an edge; for a vertex ``v`` is ``NO_VERTEX``."""
     word = ~((np.uint64(u) << np.uint64(32)) | np.uint64(v))
     fetch_and_umax(failures, 0, word)

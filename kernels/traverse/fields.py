@@ -141,10 +141,10 @@ def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
 def make_weight(jit: Jit, has_weights: bool) -> Any:
     """``weight_of(weights, e)``: the edge's weight, or 1, without a memory access, if the graph has none."""
 
-    def loaded(weights: Any, e: Any) -> Any:
+    def loaded(weights, e):
         return weights[e]
 
-    def one(weights: Any, e: Any) -> Any:
+    def one(weights, e):
         return np.float32(1)
 
     return jit(loaded if has_weights else one)

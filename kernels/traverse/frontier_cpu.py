@@ -5,8 +5,6 @@ A set is a bitmap and, where few vertices are active, a queue: an array of their
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, fetch_and_or, load
@@ -22,7 +20,7 @@ BUFFER = 1 << 10
 
 
 @inline
-def claim_bit(words: Any, v: Any) -> Any:
+def claim_bit(words, v):
     """Set the bit of a vertex; return whether it was not set."""
     if get_bit_now(words, v):
         return False
@@ -30,13 +28,13 @@ def claim_bit(words: Any, v: Any) -> Any:
 
 
 @inline
-def get_bit_now(words: Any, v: Any) -> Any:
+def get_bit_now(words, v):
     """Return whether a bit is set that other threads may set meanwhile."""
     return load(words, v >> 6) & bit(v) != np.uint64(0)
 
 
 @inline
-def flush(buffer: Any, held: Any, queue: Any, counters: Any) -> None:
+def flush(buffer, held, queue, counters):
     """Append the first ``held`` vertices of a buffer to the queue."""
     place = fetch_and_add(counters, COUNT, held)
     for k in range(held):
@@ -44,7 +42,7 @@ def flush(buffer: Any, held: Any, queue: Any, counters: Any) -> None:
 
 
 @jit
-def fill_queue(work: Any, words: Any, queue: Any, counters: Any) -> None:
+def fill_queue(work, words, queue, counters):
     """Append the vertices of a bitmap to a queue; the work items are words."""
     buffer = np.empty(BUFFER, queue.dtype)
     held = 0
@@ -64,7 +62,7 @@ def fill_queue(work: Any, words: Any, queue: Any, counters: Any) -> None:
 
 
 @jit
-def clear_bits(work: Any, queue: Any, words: Any) -> None:
+def clear_bits(work, queue, words):
     """Clear the words of the vertices of a queue; several threads may store the same zero."""
     first, last = claim(work)
     while first < last:
@@ -74,7 +72,7 @@ def clear_bits(work: Any, queue: Any, words: Any) -> None:
 
 
 @jit
-def set_bits(work: Any, queue: Any, words: Any) -> None:
+def set_bits(work, queue, words):
     """Set the bits of the vertices of a queue."""
     first, last = claim(work)
     while first < last:
@@ -84,7 +82,7 @@ def set_bits(work: Any, queue: Any, words: Any) -> None:
 
 
 @jit
-def count_bits(work: Any, words: Any, indptr: Any, counters: Any) -> None:
+def count_bits(work, words, indptr, counters):
     """Count the vertices of a bitmap and their degrees."""
     vertices = 0
     edges = 0

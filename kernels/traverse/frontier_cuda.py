@@ -29,7 +29,7 @@ _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
 @device
-def pieces_of(degree: Any) -> Any:
+def pieces_of(degree):
     """Return 2**32 plus the number of pieces of a hub of this degree, an int64; 0 if it is no hub."""
     if degree <= np.int64(HUB_EDGES):
         return np.int64(0)
@@ -37,7 +37,7 @@ def pieces_of(degree: Any) -> Any:
 
 
 @device
-def gather(is_new: Any, v: Any, buffer: Any, held: Any) -> Any:
+def gather(is_new, v, buffer, held):
     """Add the vertices of those lanes for which ``is_new`` holds to the warp's buffer, which holds ``held`` vertices.
 
     Return how many it holds afterwards; if more than 32, it must be emptied before the next call. All lanes call it.
@@ -52,7 +52,7 @@ def gather(is_new: Any, v: Any, buffer: Any, held: Any) -> Any:
 
 
 @device
-def append(buffer: Any, held: Any, degrees: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> Any:
+def append(buffer, held, degrees, queue, hubs, firsts, control):
     """Append the vertices in the warp's buffer to a queue; return the number of edges of this lane's share of them."""
     lane, place, edges = lane_number(), np.uint32(0), np.int64(0)
     cuda.syncwarp()
@@ -74,19 +74,19 @@ def append(buffer: Any, held: Any, degrees: Any, queue: Any, hubs: Any, firsts: 
 
 
 @device
-def _own_part() -> Any:
+def _own_part():
     """Return the position of the warp's part of the buffer."""
     return np.uint32((np.uint32(cuda.threadIdx.x) >> np.uint32(5)) * np.uint32(2 * WARP))
 
 
 @device
-def rank_in(bits: Any, lane: Any) -> Any:
+def rank_in(bits, lane):
     """Return the number of bits below that of ``lane``."""
     return np.uint32(cuda.popc(np.uint32(bits & np.uint32(bit(lane) - np.uint32(1)))))
 
 
 @device
-def add_figures(count: Any, edges: Any, hubs: Any, control: Any) -> None:
+def add_figures(count, edges, hubs, control):
     """Add the figures of a block to ``control``; each lane passes its own. All threads of the block call it."""
     figures = cuda.shared.array(3, types.int64)
     thread = np.uint32(cuda.threadIdx.x)
@@ -105,7 +105,7 @@ def add_figures(count: Any, edges: Any, hubs: Any, control: Any) -> None:
 
 
 @kernel(types.boolean, _VERTICES, types.uint32, _VERTICES, _CONTROL, racy=("words",))
-def clear(by_queue: Any, queue: Any, count: Any, words: Any, control: Any) -> None:
+def clear(by_queue, queue, count, words, control):
     """Clear a bitmap, whose set bits are those of the first ``count`` vertices of the queue if ``by_queue``."""
     i = np.uint32(cuda.grid(1))
     if by_queue:
@@ -118,7 +118,7 @@ def clear(by_queue: Any, queue: Any, count: Any, words: Any, control: Any) -> No
 
 
 @kernel(_VERTICES, _VERTICES, _VERTICES)
-def unite(one: Any, other: Any, found: Any) -> None:
+def unite(one, other, found):
     """Write the union of two bitmaps to a third."""
     i = np.uint32(cuda.grid(1))
     if i < np.uint32(len(found)):
@@ -126,7 +126,7 @@ def unite(one: Any, other: Any, found: Any) -> None:
 
 
 @device
-def _words_of(warp: Any, words: Any, counts: Any) -> Any:
+def _words_of(warp, words, counts):
     """Return the range of words that a warp lists."""
     warps = _warps(counts)
     groups = np.uint32((words + np.uint32(WARP - 1)) // np.uint32(WARP))
@@ -136,13 +136,13 @@ def _words_of(warp: Any, words: Any, counts: Any) -> Any:
 
 
 @device
-def _warps(counts: Any) -> Any:
+def _warps(counts):
     """Return the number of warps that list words; ``counts`` has the figures of all of them, one after the other."""
     return np.uint32(np.uint32(len(counts)) // np.uint32(3))
 
 
 @kernel(_VERTICES, OFFSETS, types.boolean, _CONTROL, items=WARPS)
-def count_words(words: Any, degrees: Any, by_degree: Any, counts: Any) -> None:
+def count_words(words, degrees, by_degree, counts):
     """Write the figures of the words that each warp lists; only the number of vertices unless ``by_degree``."""
     lane, warp = lane_number(), warp_number()
     first, last = _words_of(warp, np.uint32(len(words)), counts)
@@ -172,7 +172,7 @@ def count_words(words: Any, degrees: Any, by_degree: Any, counts: Any) -> None:
 
 
 @device
-def _sum_before(counts: Any, warp: Any, figure: Any) -> Any:
+def _sum_before(counts, warp, figure):
     """Return, to all lanes, the sum of a figure over the warps before this one."""
     total, other = np.int64(0), lane_number()
     first = np.uint32(_warps(counts) * np.uint32(figure))
@@ -183,9 +183,7 @@ def _sum_before(counts: Any, warp: Any, figure: Any) -> Any:
 
 
 @kernel(_VERTICES, OFFSETS, types.boolean, _CONTROL, _VERTICES, _VERTICES, _VERTICES, _CONTROL, items=WARPS)
-def list_words(
-    words: Any, degrees: Any, by_degree: Any, counts: Any, queue: Any, hubs: Any, firsts: Any, control: Any
-) -> None:
+def list_words(words, degrees, by_degree, counts, queue, hubs, firsts, control):
     """List the vertices of a bitmap and, if ``by_degree``, the hubs among them, in ascending order.
 
     It follows ``count_words``; if ``by_degree``, the figures of all words are written to ``control``.
@@ -222,7 +220,7 @@ def list_words(
 
 
 @device
-def _list_hubs(v: Any, pieces: Any, before: Any, hubs: Any, firsts: Any) -> Any:
+def _list_hubs(v, pieces, before, hubs, firsts):
     """List the hubs among the vertices of a warp's lanes; return the hubs and pieces listed so far."""
     own = np.uint32(pieces)
     is_hub = np.uint32(own > np.uint32(0))
@@ -243,7 +241,7 @@ def make_fold(total: Any) -> Kernel:
     sums = number[::1]
 
     @kernel(sums, types.uint32, sums)
-    def fold(partials: Any, count: Any, result: Any) -> None:
+    def fold(partials, count, result):
         shared = cuda.shared.array(WARPS, number)
         thread = np.uint32(cuda.threadIdx.x)
         own, i = number(0), thread

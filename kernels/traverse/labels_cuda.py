@@ -32,7 +32,7 @@ _FREE = np.uint32(EMPTY)
 
 
 @device
-def load_key(keys: Any, place: Any) -> Any:
+def load_key(keys, place):
     """Return a key that lanes of the warp, or an earlier kernel, have written."""
     return keys[place]
 
@@ -77,17 +77,7 @@ def _make_clear(functions: LabelFunctions) -> Kernel:
     offsets = from_dtype(functions.offset)[::1]
 
     @kernel(*(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, offsets, _VERTICES, _SUMS))
-    def clear_tables(
-        queue: Any,
-        count: Any,
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        indptr: Any,
-        keys: Any,
-        sums: Any,
-    ) -> None:
+    def clear_tables(queue, count, hubs, firsts, hub_count, pieces, indptr, keys, sums):
         _, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         i, begin, length = lane_number(), shuffle(begin, 0), shuffle(length, 0)
         if warp_number() >= np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5)):
@@ -109,25 +99,13 @@ def _make_insert(functions: LabelFunctions) -> Any:
     weight_of, counts = make_weight(device, functions.weight is not None), functions.weigh is None
 
     @device
-    def amount_of(v: Any, u: Any, weight: Any, arrays: Any) -> Any:
+    def amount_of(v, u, weight, arrays):
         if counts:
             return np.int64(1)
         return np.int64(weigh(v, u, weight, *arrays))
 
     @device
-    def insert(
-        keys: Any,
-        sums: Any,
-        v: Any,
-        begin: Any,
-        upto: Any,
-        length: Any,
-        table: Any,
-        size: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-    ) -> None:
+    def insert(keys, sums, v, begin, upto, length, table, size, indices, weights, arrays):
         total, lane = shuffle(upto, 31), lane_number()
         before, place = position(begin - position(upto - length)), lane_number()
         while place - lane < total:
@@ -158,7 +136,7 @@ def _make_best(functions: LabelFunctions) -> Any:
     cast, identity = make_cast(device, combining.message), combining.identity
 
     @device
-    def message_of(state: Any, v: Any, key: Any, place: Any) -> Any:
+    def message_of(state, v, key, place):
         sums, arrays = state
         if key == _FREE:
             return False, cast(identity)
@@ -168,7 +146,7 @@ def _make_best(functions: LabelFunctions) -> Any:
     combine_rows = make_combine_rows(combining, message_of)
 
     @device
-    def best(keys: Any, sums: Any, v: Any, table: Any, length: Any, arrays: Any) -> Any:
+    def best(keys, sums, v, table, length, arrays):
         _, found = combine_rows(keys, (sums, arrays), v, table, length, np.uint32(1))
         return found
 
@@ -180,7 +158,7 @@ def _make_finish(functions: LabelFunctions) -> Any:
     function = functions.finish
 
     @device
-    def finish(v: Any, found: Any, arrays: Any) -> Any:
+    def finish(v, found, arrays):
         label, total = -found[1], found[2]
         # Without a label, its place has the smallest number.
         if found[1] < -np.int64(EMPTY):
@@ -196,18 +174,7 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
     cast, identity = make_cast(device, functions.combining.message), functions.combining.identity
 
     @device
-    def count_and_find(
-        keys: Any,
-        sums: Any,
-        v: Any,
-        begin: Any,
-        upto: Any,
-        length: Any,
-        table: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-    ) -> Any:
+    def count_and_find(keys, sums, v, begin, upto, length, table, indices, weights, arrays):
         """Clear the tables, count, and find the best label of each row."""
         total, place = shuffle(upto, 31), lane_number()
         before = position(table - position(upto - length))
@@ -227,21 +194,7 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
         *(functions.arrays, _VERTICES, _SUMS, functions.output.kind),
         relaxed=("arrays",),
     )
-    def count_rows(
-        queue: Any,
-        count: Any,
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        indptr: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        keys: Any,
-        sums: Any,
-        out: Any,
-    ) -> None:
+    def count_rows(queue, count, hubs, firsts, hub_count, pieces, indptr, indices, weights, arrays, keys, sums, out):
         shared_keys = cuda.shared.array(_PLACES_OF_BLOCK, types.uint32)
         shared_sums = cuda.shared.array(_PLACES_OF_BLOCK, types.int64)
         v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
@@ -272,19 +225,7 @@ def _make_pieces(functions: LabelFunctions) -> Kernel:
         *(functions.arrays, _VERTICES, _SUMS, functions.combining.arrays),
         relaxed=("arrays",),
     )
-    def find_in_pieces(
-        queue: Any,
-        count: Any,
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        indptr: Any,
-        arrays: Any,
-        keys: Any,
-        sums: Any,
-        partials: Any,
-    ) -> None:
+    def find_in_pieces(queue, count, hubs, firsts, hub_count, pieces, indptr, arrays, keys, sums, partials):
         v, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
         piece = np.uint32(warp_number() - row_warps)

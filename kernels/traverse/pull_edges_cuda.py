@@ -31,7 +31,7 @@ def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
     position = functions.position
 
     @device
-    def receiver(indptr: Any, piece_vertices: Any, piece_begins: Any, piece_ends: Any, arrays: Any) -> Any:
+    def receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays):
         lane, warp, n = lane_number(), warp_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
         v, begin, length = np.uint32(warp * np.uint32(WARP) + lane), position(0), np.uint32(0)
         if warp < row_warps(n):
@@ -57,7 +57,7 @@ def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
 
 
 @device
-def row_warps(n: Any) -> Any:
+def row_warps(n):
     """Return the number of warps with 32 rows each; the warps after them have a piece of a hub each."""
     return np.uint32(np.uint32(n + np.uint32(WARP - 1)) >> np.uint32(5))
 
@@ -74,9 +74,7 @@ def _make_pull_rows(functions: EdgeFunctions) -> Any:
     pull_parts = _make_pull_parts(functions, number)
 
     @device
-    def pull_rows(
-        v: Any, begin: Any, length: Any, quota: Any, words: Any, indices: Any, weights: Any, arrays: Any
-    ) -> Any:
+    def pull_rows(v, begin, length, quota, words, indices, weights, arrays):
         hit, own, is_open = False, number(0), True
         if not can_end:
             upto = sum_up_to(length)
@@ -107,19 +105,7 @@ def _make_pull_parts(functions: EdgeFunctions, number: Any) -> Any:
     receives, call = make_calls(functions)
 
     @device
-    def pull_parts(
-        v: Any,
-        begin: Any,
-        part: Any,
-        upto: Any,
-        is_open: Any,
-        hit: Any,
-        own: Any,
-        words: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-    ) -> Any:
+    def pull_parts(v, begin, part, upto, is_open, hit, own, words, indices, weights, arrays):
         lane, start, base, total = lane_number(), np.uint32(upto - part), np.uint32(0), shuffle(upto, 31)
         before = position(begin - position(start))
         while base < total:
@@ -178,20 +164,20 @@ def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
         relaxed=("arrays",),
     )
     def pull(
-        words: Any,
-        quota: Any,
-        indptr: Any,
-        piece_vertices: Any,
-        piece_begins: Any,
-        piece_ends: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        has_other_degrees: Any,
-        degrees: Any,
-        found: Any,
-        control: Any,
-    ) -> None:
+        words,
+        quota,
+        indptr,
+        piece_vertices,
+        piece_begins,
+        piece_ends,
+        indices,
+        weights,
+        arrays,
+        has_other_degrees,
+        degrees,
+        found,
+        control,
+    ):
         v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
         hit, _ = pull_rows(v, begin, length, quota, words, indices, weights, arrays)
         is_row = warp_number() < row_warps(np.uint32(np.uint32(len(indptr)) - np.uint32(1)))
@@ -210,7 +196,7 @@ def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
 
 
 @device
-def _set_words(hit: Any, found: Any) -> None:
+def _set_words(hit, found):
     """Set the bits of the lanes' rows for which ``hit`` holds; the warps of a block have neighbouring words."""
     words = cuda.shared.array(WARPS, types.uint32)
     thread, bits = np.uint32(cuda.threadIdx.x), np.uint32(cuda.ballot_sync(ALL, hit))
@@ -233,18 +219,7 @@ def _make_pull_sum(functions: EdgeFunctions) -> Kernel:
         functions.number[::1],
         relaxed=("arrays",),
     )
-    def pull_sum(
-        words: Any,
-        quota: Any,
-        indptr: Any,
-        piece_vertices: Any,
-        piece_begins: Any,
-        piece_ends: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        partials: Any,
-    ) -> None:
+    def pull_sum(words, quota, indptr, piece_vertices, piece_begins, piece_ends, indices, weights, arrays, partials):
         v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
         _, own = pull_rows(v, begin, length, quota, words, indices, weights, arrays)
         if sums_up:

@@ -69,7 +69,7 @@ class RowOutput:
         number = self.number
 
         @device
-        def to_frontier(has_row: Any, v: Any, found: Any, arrays: Any, out: Any) -> None:
+        def to_frontier(has_row, v, found, arrays, out):
             degrees, words, queue, hubs, firsts, control = out
             is_kept = False
             if has_row:
@@ -84,7 +84,7 @@ class RowOutput:
                     fetch_and_add(control, EDGES, edges)
 
         @device
-        def to_sum(has_row: Any, v: Any, found: Any, arrays: Any, out: Any) -> None:
+        def to_sum(has_row, v, found, arrays, out):
             sums, first = out
             own, place = number(0), np.uint32(first + warp_number())
             if has_row:
@@ -94,7 +94,7 @@ class RowOutput:
                 sums[place] = own
 
         @device
-        def to_nothing(has_row: Any, v: Any, found: Any, arrays: Any, out: Any) -> None:
+        def to_nothing(has_row, v, found, arrays, out):
             if has_row:
                 finish(v, found, arrays)
 
@@ -138,20 +138,7 @@ def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
         *(functions.arrays, functions.combining.arrays, functions.output.kind),
         relaxed=("arrays",),
     )
-    def reduce_rows(
-        queue: Any,
-        count: Any,
-        hubs: Any,
-        firsts: Any,
-        hub_count: Any,
-        pieces: Any,
-        indptr: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        partials: Any,
-        out: Any,
-    ) -> None:
+    def reduce_rows(queue, count, hubs, firsts, hub_count, pieces, indptr, indices, weights, arrays, partials, out):
         v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         combined = combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials)
         deliver(is_row, v, combined, arrays, out)
@@ -168,7 +155,7 @@ def make_finish_hubs(combining: Combining, arrays_type: Any, output: RowOutput, 
         relaxed=("arrays",),
         items=WARPS,
     )
-    def finish_hubs(hubs: Any, firsts: Any, hub_count: Any, pieces: Any, arrays: Any, partials: Any, out: Any) -> None:
+    def finish_hubs(hubs, firsts, hub_count, pieces, arrays, partials, out):
         v, is_last, combined = combine_hub(hubs, firsts, hub_count, pieces, partials)
         deliver(is_last, v, combined, arrays, out)
 
@@ -180,7 +167,7 @@ def _make_finish(functions: RowFunctions) -> Any:
     function = functions.finish
 
     @device
-    def finish(v: Any, combined: Any, arrays: Any) -> Any:
+    def finish(v, combined, arrays):
         return function(np.int64(v), combined, *arrays)
 
     return finish
@@ -193,24 +180,14 @@ def _make_combine_row(functions: RowFunctions) -> Any:
     weight_of, put = make_weight(device, functions.weight is not None), make_put(device, combining.message)
 
     @device
-    def message_of(state: Any, v: Any, u: Any, e: Any) -> Any:
+    def message_of(state, v, u, e):
         weights, arrays = state
         return True, cast(message(np.int64(v), np.int64(u), weight_of(weights, e), *arrays))
 
     combine_rows = make_combine_rows(combining, message_of)
 
     @device
-    def combine_row(
-        v: Any,
-        begin: Any,
-        length: Any,
-        count: Any,
-        pieces: Any,
-        indices: Any,
-        weights: Any,
-        arrays: Any,
-        partials: Any,
-    ) -> Any:
+    def combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials):
         row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
         piece, quota = np.uint32(warp_number() - row_warps), np.uint32(1)
         is_piece = warp_number() >= row_warps and piece < pieces
@@ -235,7 +212,7 @@ def _make_combine_hub(combining: Combining) -> Any:
     cast = make_cast(device, combining.message)
 
     @device
-    def combine_hub(hubs: Any, firsts: Any, hub_count: Any, pieces: Any, partials: Any) -> Any:
+    def combine_hub(hubs, firsts, hub_count, pieces, partials):
         lane, i = lane_number(), warp_number()
         v, message = np.uint32(0), cast(identity)
         if i < hub_count:

@@ -5,8 +5,6 @@ Rows with many edges, those of hubs, are cut into pieces.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu_pregel.kernels.library.bits_cpu import bit, popcount
@@ -17,7 +15,7 @@ HUB_EDGES = 1 << 16
 
 
 @inline
-def row_range(begins: Any, ends: Any, row: Any) -> Any:
+def row_range(begins, ends, row):
     """The edges of a row; none for a hub, whose edges are read in pieces."""
     begin = begins[row]
     end = ends[row]
@@ -27,7 +25,7 @@ def row_range(begins: Any, ends: Any, row: Any) -> Any:
 
 
 @inline
-def local_number(v: Any, origin: Any) -> Any:
+def local_number(v, origin):
     """The number of vertex ``v`` among those from ``origin`` on; ``v`` itself if ``origin`` is None."""
     if origin is None:
         return v
@@ -35,7 +33,7 @@ def local_number(v: Any, origin: Any) -> Any:
 
 
 @inline
-def row_vertex(rows: Any, i: Any) -> Any:
+def row_vertex(rows, i):
     """The vertex of row ``i``; ``i`` itself if there is no list."""
     if rows is None:
         return i
@@ -43,7 +41,7 @@ def row_vertex(rows: Any, i: Any) -> Any:
 
 
 @inline
-def word_number(numbers: Any, k: Any) -> Any:
+def word_number(numbers, k):
     """The bitmap word at position ``k`` of a list; ``k`` itself if there is no list."""
     if numbers is None:
         return k
@@ -51,7 +49,7 @@ def word_number(numbers: Any, k: Any) -> Any:
 
 
 @inline
-def row_number(firsts: Any, k: Any, words: Any, u: Any) -> Any:
+def row_number(firsts, k, words, u):
     """The row of vertex ``u``, a bit of ``words[k]``, whose lowest bit has row ``firsts[k]``; ``u`` without a list."""
     if firsts is None:
         return u

@@ -22,13 +22,13 @@ HUB_EDGES = 1024
 
 
 @device
-def warp_number() -> Any:
+def warp_number():
     """The number of this warp in the grid."""
     return np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + (np.uint32(cuda.threadIdx.x) >> np.uint32(5)))
 
 
 @device
-def lanes_of(start: Any, upto: Any, base: Any) -> Any:
+def lanes_of(start, upto, base):
     """Return the lanes that read edges ``start`` to ``upto`` when lane 0 reads edge ``base``, as a mask."""
     if upto <= base or start >= np.uint32(base + np.uint32(WARP)) or start == upto:
         return np.uint32(0)
@@ -48,7 +48,7 @@ def make_ranges(offset: Any) -> tuple[Any, Any]:
     """
 
     @device
-    def row_range(begins: Any, ends: Any, row: Any) -> Any:
+    def row_range(begins, ends, row):
         begin = offset(begins[row])
         end = offset(ends[row])
         length = np.uint32(0)
@@ -57,7 +57,7 @@ def make_ranges(offset: Any) -> tuple[Any, Any]:
         return begin, length
 
     @device
-    def piece_range(begins: Any, ends: Any, piece: Any) -> Any:
+    def piece_range(begins, ends, piece):
         begin = offset(begins[piece])
         return begin, np.uint32(offset(ends[piece]) - begin)
 

@@ -19,7 +19,7 @@ ALL = ~np.uint64(0)
 def make_sum_of_words(body: Any, *, zero: Any) -> Any:
     """Return the kernel that sums ``body`` over a bitmap's vertices, or all; work items are words."""
 
-    def sum_of_words(work: Any, words: Any, every: Any, n: Any, arrays: Any, sums: Any) -> None:
+    def sum_of_words(work, words, every, n, arrays, sums):
         line = join(work)
         first, last = claim_range(work, line)
         while first < last:
@@ -42,7 +42,7 @@ def make_sum_of_words(body: Any, *, zero: Any) -> Any:
 def make_sum_of_queue(body: Any, *, zero: Any) -> Any:
     """Return the kernel that sums ``body`` over a queue's vertices; work items are blocks of entries."""
 
-    def sum_of_queue(work: Any, queue: Any, size: Any, arrays: Any, sums: Any) -> None:
+    def sum_of_queue(work, queue, size, arrays, sums):
         line = join(work)
         first, last = claim_range(work, line)
         while first < last:
@@ -59,9 +59,7 @@ def make_sum_of_queue(body: Any, *, zero: Any) -> Any:
 def make_filter_of_words(body: Any) -> Any:
     """Return the kernel that keeps a bitmap's vertices, or all, for which ``body`` is true; work items are words."""
 
-    def filter_of_words(
-        work: Any, words: Any, every: Any, out_degrees: Any, arrays: Any, found: Any, counters: Any
-    ) -> None:
+    def filter_of_words(work, words, every, out_degrees, arrays, found, counters):
         n = len(out_degrees) - 1
         vertices = 0
         edges = 0
@@ -91,9 +89,7 @@ def make_filter_of_words(body: Any) -> Any:
 def make_filter_of_queue(body: Any) -> Any:
     """Return the kernel that keeps a queue's vertices for which ``body`` is true; work items are blocks of entries."""
 
-    def filter_of_queue(
-        work: Any, queue: Any, size: Any, out_degrees: Any, arrays: Any, found: Any, found_queue: Any, counters: Any
-    ) -> None:
+    def filter_of_queue(work, queue, size, out_degrees, arrays, found, found_queue, counters):
         buffer = np.empty(BUFFER, found_queue.dtype)
         held = 0
         edges = 0

@@ -28,7 +28,7 @@ def make_sum(body: Any, arrays: Any, total: np.dtype[Any] | None) -> Kernel:
     number, sums_up = types.int64 if total is None else from_dtype(total), total is not None
 
     @kernel(_VERTICES, types.uint32, _VERTICES, arrays, number[::1], relaxed=("arrays",))
-    def sum_over_vertices(queue: Any, count: Any, words: Any, arrays: Any, partials: Any) -> None:
+    def sum_over_vertices(queue, count, words, arrays, partials):
         own = number(0)
         stride = np.uint32(np.uint32(cuda.gridDim.x) * np.uint32(cuda.blockDim.x))
         i = np.uint32(cuda.grid(1))
@@ -60,17 +60,7 @@ def make_filter_of_queue(body: Any, arrays: Any, offsets: Any) -> Kernel:
         *(_VERTICES, types.uint32, offsets, arrays, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL),
         relaxed=("arrays",),
     )
-    def filter_queue(
-        queue: Any,
-        count: Any,
-        degrees: Any,
-        arrays: Any,
-        found: Any,
-        found_queue: Any,
-        found_hubs: Any,
-        found_firsts: Any,
-        control: Any,
-    ) -> None:
+    def filter_queue(queue, count, degrees, arrays, found, found_queue, found_hubs, found_firsts, control):
         i, v, is_kept = np.uint32(cuda.grid(1)), np.uint32(0), False
         if i < count:
             v = queue[i]
@@ -95,7 +85,7 @@ def make_filter_of_words(body: Any, arrays: Any, offsets: Any) -> Kernel:
     """
 
     @kernel(_VERTICES, offsets, arrays, _VERTICES, _CONTROL, relaxed=("arrays",))
-    def filter_words(words: Any, degrees: Any, arrays: Any, found: Any, control: Any) -> None:
+    def filter_words(words, degrees, arrays, found, control):
         n, v, is_kept = np.uint32(len(degrees)), np.uint32(cuda.grid(1)), False
         if v < n and (len(words) == 0 or get_bit(words, v)):
             is_kept = body(np.int64(v), *arrays) != 0
