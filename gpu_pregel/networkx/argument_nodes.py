@@ -54,6 +54,9 @@ _KEPT: dict[str, tuple[tuple[str, int], ...]] = {
 }
 """The parameters, with their positions, whose objects the results have wherever they have these nodes."""
 
+_CHECKING = ("edge_bfs", "edge_dfs", "find_cycle")
+"""Functions that report an item that is no node themselves."""
+
 _MIXED: dict[str, tuple[tuple[str, int], ...]] = {
     **dict.fromkeys(("bfs_labeled_edges",), (("sources", 1),)),
     **dict.fromkeys(
@@ -102,7 +105,7 @@ def with_argument_nodes(
         nodes = _nodes_of(graph, value)
         if isinstance(nodes, Iterator):
             raise NotImplementedError(f"{parameter} is an iterator")
-        for vertex, node in _other_objects(graph, nodes).items():
+        for vertex, node in _other_objects(graph, nodes, checked=name in _CHECKING).items():
             if not _is_same(found.setdefault(vertex, node), node):
                 raise NotImplementedError("a node is given as two objects of different types")
     if not found:
@@ -124,7 +127,7 @@ def _nodes_of(graph: Any, value: Any) -> Iterable[Any]:
     return value  # type: ignore[no-any-return]
 
 
-def _other_objects(graph: Any, nodes: Iterable[Any]) -> dict[int, Any]:
+def _other_objects(graph: Any, nodes: Iterable[Any], *, checked: bool) -> dict[int, Any]:
     """Return those that are equal to nodes of the graph but of other types, by their vertices."""
     topology = graph.topology
     if topology.kind is not None and set(map(type, nodes)) <= {topology.kind}:
@@ -132,6 +135,8 @@ def _other_objects(graph: Any, nodes: Iterable[Any]) -> dict[int, Any]:
     found: dict[int, Any] = {}
     for node in nodes:
         if not isinstance(node, Hashable):
+            if checked:
+                continue
             raise NotImplementedError("an item of an argument is not hashable")
         if node not in graph:
             continue

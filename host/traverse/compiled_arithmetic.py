@@ -159,8 +159,12 @@ def _power(number: Any, exponent: Any) -> Any:
 
 
 def _wide_type(*numbers: Any) -> Any:
-    """Return the type of the result of an operation of integers in compiled code."""
-    return np.uint64 if all(isinstance(one, np.unsignedinteger) for one in numbers) else np.int64
+    """Return the type of the result of an operation of integers in compiled code, where only uint64 has large ones."""
+
+    def is_unsigned(number: Any) -> bool:
+        return isinstance(number, np.unsignedinteger) or int(number) > np.iinfo(np.int64).max
+
+    return np.uint64 if all(map(is_unsigned, numbers)) else np.int64
 
 
 def _result(integer: Any, number: Any) -> Any:
