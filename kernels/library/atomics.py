@@ -140,7 +140,7 @@ def _min(array: Any, index: Any, value: Any) -> Any:
         return None
     dtype = array.dtype
 
-    def lower(array, index, value):
+    def lower(array: Any, index: Any, value: Any) -> Any:
         new = dtype(value)
         old = atomics_cpu.load(array, index)
         while new < old:
@@ -158,7 +158,7 @@ def _max(array: Any, index: Any, value: Any) -> Any:
         return None
     dtype = array.dtype
 
-    def raise_to(array, index, value):
+    def raise_to(array: Any, index: Any, value: Any) -> Any:
         new = dtype(value)
         old = atomics_cpu.load(array, index)
         while new > old:
@@ -200,7 +200,7 @@ def _add(array: Any, index: Any, value: Any) -> Any:
     if isinstance(dtype, types.Integer):
         return lambda array, index, value: atomics_cpu.fetch_and_add(array, index, dtype(value))
 
-    def add_float(array, index, value):
+    def add_float(array: Any, index: Any, value: Any) -> Any:
         old = atomics_cpu.load(array, index)
         while not atomics_cpu.compare_and_swap(array, index, old, dtype(old + dtype(value))):
             old = atomics_cpu.load(array, index)

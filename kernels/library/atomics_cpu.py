@@ -40,7 +40,7 @@ def load(typingctx: Any, array: Any, index: Any) -> Any:
     if not _is_number_array(array):
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         bits = _bits_pointer(builder, pointer, array.dtype)
         word = builder.load_atomic(bits, "monotonic", array.dtype.bitwidth // 8)
@@ -55,7 +55,7 @@ def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     if not _is_number_array(array):
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         bits = _bits_pointer(builder, pointer, array.dtype)
         word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
@@ -71,7 +71,7 @@ def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> An
     if not _is_integer_array(array):
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
         return builder.atomic_rmw(operation, pointer, word, "monotonic")
@@ -97,7 +97,7 @@ def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desi
     if not _is_number_array(array):
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         word = ir.IntType(array.dtype.bitwidth)
         old = builder.bitcast(context.cast(builder, arguments[2], signature.args[2], array.dtype), word)
@@ -114,7 +114,7 @@ def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
     if not isinstance(array, types.Array) or array.ndim != 1:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         byte_pointer = ir.PointerType(ir.IntType(8))
         word = ir.IntType(32)

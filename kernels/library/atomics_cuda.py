@@ -37,7 +37,7 @@ def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> An
     if bits is None or not isinstance(value, (types.Integer, types.Boolean)):
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = context.cast(builder, arguments[2], signature.args[2], bits)
         return builder.atomic_rmw(operation, _element(context, builder, signature, arguments), word, _ORDER)
 
@@ -48,7 +48,7 @@ def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> An
 def fence(typingctx: Any) -> Any:
     """Order the accesses of this thread before and after it, for all threads of the GPU."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), ())
         builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.nvvm.membar.gl"), ())
         return context.get_dummy_value()
@@ -105,7 +105,7 @@ def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desi
     if bits is None:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         old = context.cast(builder, arguments[2], signature.args[2], bits)
         new = context.cast(builder, arguments[3], signature.args[3], bits)
         pointer = _element(context, builder, signature, arguments)
@@ -121,7 +121,7 @@ def load_bits(typingctx: Any, array: Any, index: Any) -> Any:
     if bits is None:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_element(context, builder, signature, arguments))
 
     return bits(array, index), codegen
@@ -142,7 +142,7 @@ def load_relaxed(typingctx: Any, array: Any, index: Any) -> Any:
     if _bits_of(array) is None:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element(context, builder, signature, arguments)
         text, constraints = _relaxed("load", array)
         kind = ir.FunctionType(pointer.type.pointee, [pointer.type])
@@ -158,7 +158,7 @@ def store_relaxed(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     if _bits_of(array) is None:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element(context, builder, signature, arguments)
         number = context.cast(builder, arguments[2], signature.args[2], array.dtype)
         text, constraints = _relaxed("store", array)

@@ -59,7 +59,7 @@ def attempt(typingctx: Any, function: Any, arguments: Any) -> Any:
     compiled = compile_numbered(function.dispatcher, kinds)
     called, result = compiled.fndesc, compiled.signature.return_type
 
-    def codegen(context, builder, signature, given):
+    def codegen(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         parts = cgutils.unpack_tuple(builder, given[1])
         context.add_linking_libs([compiled.library])
         status, found = called.call_conv.call_function(

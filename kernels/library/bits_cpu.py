@@ -21,7 +21,7 @@ def trailing_zeros(typingctx: Any, word: Any) -> Any:
     if not isinstance(word, types.Integer) or word.bitwidth != WORD_BITS:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         integer = ir.IntType(WORD_BITS)
         function_type = ir.FunctionType(integer, [integer, ir.IntType(1)])
         function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.cttz.i{WORD_BITS}")
@@ -36,20 +36,20 @@ def popcount(typingctx: Any, word: Any) -> Any:
     if not isinstance(word, types.Integer) or word.bitwidth != WORD_BITS:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(word), codegen
 
 
 @inline
-def get_bit(bitmap, position):
+def get_bit(bitmap: Any, position: Any) -> Any:
     """Return whether a bit is set."""
     return (bitmap[position >> 6] >> np.uint64(position & 63)) & np.uint64(1) != np.uint64(0)
 
 
 @inline
-def bit(position):
+def bit(position: Any) -> Any:
     """Return a word in which only the bit of this position is set."""
     return np.uint64(1) << np.uint64(position & 63)
 
@@ -57,7 +57,7 @@ def bit(position):
 def _reinterpret(result: Any, value: Any) -> Any:
     """Return the signature and the code generator of a cast that keeps the bits."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(result))
 
     return result(value), codegen

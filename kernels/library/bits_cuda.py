@@ -13,13 +13,13 @@ WORD_BITS = 32
 
 
 @device
-def get_bit(bitmap, position):
+def get_bit(bitmap: Any, position: Any) -> Any:
     """Return whether the bit of a uint32 position is set."""
     return (bitmap[position >> np.uint32(5)] >> (position & np.uint32(31))) & np.uint32(1) != np.uint32(0)
 
 
 @device
-def bit(position):
+def bit(position: Any) -> Any:
     """Return a word in which only the bit of this uint32 position is set."""
     return np.uint32(np.uint32(1) << (position & np.uint32(31)))
 
@@ -27,7 +27,7 @@ def bit(position):
 def _reinterpret(result: Any, value: Any) -> Any:
     """Return the signature and the code generator of a cast that keeps the bits."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(result))
 
     return result(value), codegen

@@ -28,7 +28,7 @@ _philox4 = register_jitable(philox4)
 
 
 @register_jitable
-def _draw(seed, first, second, third, fourth):
+def _draw(seed: Any, first: Any, second: Any, third: Any, fourth: Any) -> Any:
     """Return a number from 0 to 1 for a seed of 64 bits and counters, of which the lowest 32 bits count."""
     key = np.int64(seed)
     a, b, _, _ = _philox4(
@@ -43,7 +43,7 @@ def _draw(seed, first, second, third, fourth):
 
 
 @register_jitable
-def random(seed, first, second=0, third=0):
+def random(seed: Any, first: Any, second: Any = 0, third: Any = 0) -> Any:
     """Return a random number from 0 to 1, without 1, for a seed and up to three counters: the same on every device.
 
     For the bodies of operators, whose arguments have no ``ctx.random``. The counters say which number it is, such as
@@ -75,7 +75,7 @@ def random(seed, first, second=0, third=0):
 
 
 @register_jitable
-def draw_of(vertex, superstep, stream, draw):
+def draw_of(vertex: Any, superstep: Any, stream: Any, draw: Any) -> Any:
     """Return ``ctx.random(draw)``; ``stream`` has the seed, the number of the function, and the other end or nobody."""
     seed, stage, other = stream
     return _draw(seed, vertex, superstep, other, stage * MOST_DRAWS + (np.int64(draw) & (MOST_DRAWS - 1)))
@@ -89,7 +89,7 @@ def register_method(target: str, make_template: Any, infer: Any, overload: Any) 
     """Make ``ctx.random(draw)`` known to a compiler, by the functions of its module of extensions."""
     options = {"target": target, "strict": False}
 
-    def implement(ctx, draw):
+    def implement(ctx: Any, draw: Any) -> Any:
         if not isinstance(draw, types.Integer):
             raise TypingError(f"Invalid draw of type {draw}: ctx.random(draw) takes the number of the draw, an integer")
         return lambda ctx, draw: draw_of(ctx.vertex, ctx.superstep, ctx.stream, draw)

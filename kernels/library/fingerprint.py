@@ -159,7 +159,11 @@ class Fingerprint:
                 self._visit(getattr(thing, "targetoptions", None))
             self._visit_function(function)
         elif isinstance(thing, (type, BuiltinFunctionType, np.ufunc)) or is_opaque:
-            self._note("library", getattr(function, "__module__", None), plain_name(function))
+            self._note(
+                "library",
+                getattr(function, "__module__", None),
+                plain_name(function),
+            )
             if self._with_package and isinstance(thing, type):
                 self._visit(getattr(thing, "_fields", None))
                 if issubclass(thing, enum.Enum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cuda import fence, fetch_and_add, load_relaxed
@@ -12,7 +14,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 @device
-def grid_barrier(arrivals, place, pause=0):
+def grid_barrier(arrivals: Any, place: Any, pause: Any = 0) -> None:
     """Wait for all threads of the grid; what they wrote before the barrier is visible to all of them after it.
 
     ``arrivals[place]``, an int64, must be written by nothing else; its value does not matter. As in CUDA's cooperative

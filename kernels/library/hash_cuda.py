@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cuda import device
 
 
 @device
-def mix(x):
+def mix(x: Any) -> Any:
     """Mix 64 bits, so that each output bit depends on all input bits.
 
     The finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).

@@ -39,7 +39,7 @@ def _njit(function: Any, options: dict[str, Any]) -> Any:
     compile_now = dispatcher.compile
 
     @wraps(compile_now)
-    def compile_to_the_end(signature):
+    def compile_to_the_end(signature: Any) -> Any:
         with deferred_interrupts(), warnings.catch_warnings():
             # It is of casts between 64-bit integers inside a function, as of the keys of a dict.
             warnings.simplefilter("ignore", NumbaTypeSafetyWarning)

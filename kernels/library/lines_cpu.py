@@ -42,7 +42,7 @@ def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 def load_line(typingctx: Any, words: Any, index: Any) -> Any:
     """Return line ``index`` of an array of uint64: words ``8 * index`` to ``8 * index + 7``."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_pointer(context, builder, signature, arguments), align=8)
 
     return _line(words, index), codegen
@@ -52,7 +52,7 @@ def load_line(typingctx: Any, words: Any, index: Any) -> Any:
 def store_line(typingctx: Any, words: Any, index: Any, line: Any) -> Any:
     """Set line ``index`` of an array of uint64."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store(arguments[2], _pointer(context, builder, signature, arguments), align=8)
         return context.get_dummy_value()
 
@@ -63,7 +63,7 @@ def store_line(typingctx: Any, words: Any, index: Any, line: Any) -> Any:
 def no_bits(typingctx: Any) -> Any:
     """Return a line without set bits."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return ir.Constant(_VECTOR, [0] * LINE_WORDS)
 
     return _line(), codegen
@@ -73,7 +73,7 @@ def no_bits(typingctx: Any) -> Any:
 def either(typingctx: Any, a: Any, b: Any) -> Any:
     """Return the bits set in a or b."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.or_(*arguments)
 
     return _line(a, b), codegen
@@ -83,7 +83,7 @@ def either(typingctx: Any, a: Any, b: Any) -> Any:
 def both(typingctx: Any, a: Any, b: Any) -> Any:
     """Return the bits set in a and b."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.and_(*arguments)
 
     return _line(a, b), codegen
@@ -93,7 +93,7 @@ def both(typingctx: Any, a: Any, b: Any) -> Any:
 def differing(typingctx: Any, a: Any, b: Any) -> Any:
     """Return the bits that differ between a and b."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.xor(*arguments)
 
     return _line(a, b), codegen
@@ -103,7 +103,7 @@ def differing(typingctx: Any, a: Any, b: Any) -> Any:
 def without(typingctx: Any, a: Any, b: Any) -> Any:
     """Return the bits set in a and not in b."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.and_(arguments[0], builder.not_(arguments[1]))
 
     return _line(a, b), codegen
@@ -119,7 +119,7 @@ def _reduce(builder: Any, operation: str, vector: Any) -> Any:
 def any_bit(typingctx: Any, a: Any) -> Any:
     """Return whether any bit is set."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = _reduce(builder, "or", arguments[0])
         return builder.icmp_unsigned("!=", word, ir.Constant(_WORD, 0))
 
@@ -130,7 +130,7 @@ def any_bit(typingctx: Any, a: Any) -> Any:
 def count_bits(typingctx: Any, a: Any) -> Any:
     """Return the number of set bits."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR])
         function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.ctpop.v{LINE_WORDS}i64")
         return _reduce(builder, "add", builder.call(function, [arguments[0]]))

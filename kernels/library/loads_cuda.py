@@ -22,7 +22,7 @@ def load_once(typingctx: Any, array: Any, index: Any) -> Any:
     if not isinstance(array, types.Array) or array.ndim != 1 or array.dtype != types.uint32:
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type, index_type = signature.args
         view = context.make_array(array_type)(context, builder, arguments[0])
         place = context.cast(builder, arguments[1], index_type, types.intp)

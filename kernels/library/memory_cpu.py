@@ -25,7 +25,7 @@ def address_of(typingctx: Any, array: Any) -> Any:
     if not isinstance(array, types.Array):
         return None
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
         return builder.ptrtoint(view.data, _WORD)
 
@@ -36,7 +36,7 @@ def address_of(typingctx: Any, array: Any) -> Any:
 def byte_at(typingctx: Any, address: Any) -> Any:
     """Return the byte at an address as an int64."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.zext(builder.load(_pointer(builder, arguments[0], _BYTE)), _WORD)
 
     return types.int64(types.int64), codegen
@@ -46,7 +46,7 @@ def byte_at(typingctx: Any, address: Any) -> Any:
 def word_at(typingctx: Any, address: Any) -> Any:
     """Return the eight bytes at an address, of any alignment, as a uint64 in the byte order of the processor."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_pointer(builder, arguments[0]), align=1)
 
     return types.uint64(types.int64), codegen
@@ -56,7 +56,7 @@ def word_at(typingctx: Any, address: Any) -> Any:
 def shared_word_at(typingctx: Any, address: Any) -> Any:
     """Return an aligned uint64 that other threads may write: every call reads memory."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(_pointer(builder, arguments[0]), "monotonic", 8)
 
     return types.uint64(types.int64), codegen
@@ -66,7 +66,7 @@ def shared_word_at(typingctx: Any, address: Any) -> Any:
 def set_word(typingctx: Any, address: Any, value: Any) -> Any:
     """Store an aligned uint64."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store(arguments[1], _pointer(builder, arguments[0]))
         return context.get_dummy_value()
 
@@ -77,7 +77,7 @@ def set_word(typingctx: Any, address: Any, value: Any) -> Any:
 def add_to_word(typingctx: Any, address: Any, value: Any) -> Any:
     """Add to an aligned int64 that the threads share, and return its previous value."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw("add", _pointer(builder, arguments[0]), arguments[1], "monotonic")
 
     return types.int64(types.int64, types.int64), codegen
@@ -87,7 +87,7 @@ def add_to_word(typingctx: Any, address: Any, value: Any) -> Any:
 def swap_word(typingctx: Any, address: Any, expected: Any, desired: Any) -> Any:
     """Set an aligned uint64 to ``desired`` if it is ``expected``; return whether it was."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(builder, arguments[0])
         return builder.extract_value(builder.cmpxchg(pointer, *arguments[1:], "seq_cst", "seq_cst"), 1)
 
@@ -98,7 +98,7 @@ def swap_word(typingctx: Any, address: Any, expected: Any, desired: Any) -> Any:
 def prefetch_at(typingctx: Any, address: Any) -> Any:
     """Prefetch the cache line of an address, which may be invalid."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte_pointer, word = _BYTE.as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
@@ -112,7 +112,7 @@ def prefetch_at(typingctx: Any, address: Any) -> Any:
 def number_at(typingctx: Any, address: Any) -> Any:
     """Return the number in the text at an address, and the address behind it, by ``strtod`` of C."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte_pointer = _BYTE.as_pointer()
         kind = ir.FunctionType(ir.DoubleType(), [byte_pointer, byte_pointer.as_pointer()])
         function = cgutils.get_or_insert_function(builder.module, kind, "strtod")

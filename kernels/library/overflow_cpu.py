@@ -31,17 +31,17 @@ _INPLACE = {
 def _make_checked(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
     """Return an operator like ``plain`` that raises an error on overflow of integers; ``name`` is LLVM's for it."""
 
-    def checked(a, b):
+    def checked(a: Any, b: Any) -> Any:
         return plain(a, b)
 
-    def unchecked(a, b):
+    def unchecked(a: Any, b: Any) -> Any:
         return plain(a, b)
 
     @intrinsic
-    def with_overflow(typing_context, a, b):
+    def with_overflow(typing_context: Any, a: Any, b: Any) -> Any:
         """The result, and whether it overflows, by one instruction of the processor."""
 
-        def generate(context, builder, signature, arguments):
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             pair = getattr(builder, f"{'s' if a.signed else 'u'}{name}_with_overflow")(*arguments)
             parts = [builder.extract_value(pair, k) for k in range(2)]
             return context.make_tuple(builder, signature.return_type, parts)
@@ -49,7 +49,7 @@ def _make_checked(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any,
         return types.Tuple([a, types.boolean])(a, b), generate
 
     @overload(checked)
-    def choose(a, b):
+    def choose(a: Any, b: Any) -> Any:
         if not (isinstance(a, types.Integer) and isinstance(b, types.Integer)):
             return unchecked
         if not (a.signed or b.signed):
@@ -57,7 +57,7 @@ def _make_checked(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any,
         # As in Numba, the result has 64 bits, and a sign if one of the operands has one.
         both = types.int64
 
-        def exact(a, b):
+        def exact(a: Any, b: Any) -> Any:
             result, overflows = with_overflow(both(a), both(b))
             if overflows:
                 raise OverflowError("integer overflow")
@@ -82,7 +82,7 @@ def _choose_power(a: Any, b: Any) -> Any:
         if isinstance(b, types.IntegerLiteral):
             exponent = b.literal_value
 
-            def constant(a, b):
+            def constant(a: Any, b: Any) -> Any:
                 return a**exponent  # Numba multiplies if it is a constant, which rounds otherwise
 
             return constant
@@ -91,7 +91,7 @@ def _choose_power(a: Any, b: Any) -> Any:
         return _power
     both = types.int64
 
-    def exact(a, b):
+    def exact(a: Any, b: Any) -> Any:
         if b < 0:
             return both(a) ** both(b)
         result, square, rest = both(1), both(a), both(b)
@@ -117,7 +117,7 @@ def _choose_shift_left(a: Any, b: Any) -> Any:
     wide = types.int64 if a.signed else types.uint64
     wraps = not a.signed
 
-    def exact(a, b):
+    def exact(a: Any, b: Any) -> Any:
         if b < 0 or (b > 63 and a != 0 and not wraps):
             raise OverflowError("integer overflow")
         if b > 63:
@@ -140,7 +140,7 @@ def _choose_shift_right(a: Any, b: Any) -> Any:
         return _shift_right
     wide = types.int64 if a.signed else types.uint64
 
-    def exact(a, b):
+    def exact(a: Any, b: Any) -> Any:
         if b < 0:
             raise OverflowError("negative shift count")
         if b > 63:  # the processor would use the lowest six bits of the count

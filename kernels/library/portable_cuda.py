@@ -59,7 +59,7 @@ def _bound(array: Any, name: str) -> Any:
         return lambda array, index, value: number(operation(array, index, number(value)))
     bits_type = _SIGNED[number.bitwidth]
 
-    def bound_float(array, index, value):
+    def bound_float(array: Any, index: Any, value: Any) -> Any:
         new, old = number(value), atomics_cuda.load_relaxed(array, index)
         # NaN changes nothing and remains, and neither zero replaces the other.
         if new < old if lowers else new > old:
@@ -119,13 +119,13 @@ def _compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> An
     if isinstance(number, types.Integer):
         bits = {32: types.uint32, 64: types.uint64}[number.bitwidth]
 
-        def swap_integer(array, index, expected, desired):
+        def swap_integer(array: Any, index: Any, expected: Any, desired: Any) -> Any:
             old = bits(number(expected))
             return atomics_cuda.compare_and_swap(array, index, old, number(desired)) == old
 
         return swap_integer
 
-    def swap_float(array, index, expected, desired):
+    def swap_float(array: Any, index: Any, expected: Any, desired: Any) -> Any:
         old = bits_of_float(number(expected))
         return atomics_cuda.compare_and_swap(array, index, old, bits_of_float(number(desired))) == old
 

@@ -26,7 +26,7 @@ def _function(builder: Any, name: str, result: Any, *parameters: Any) -> Any:
 def _call(name: str, result: Any, *parameters: Any) -> Callable[..., Any]:
     """Return the code that calls a function of the C API."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         called = builder.call(_function(builder, name, result, *parameters), arguments)
         return context.get_dummy_value() if isinstance(result, ir.VoidType) else called
 
@@ -73,7 +73,7 @@ def dict_next(typingctx: Any, mapping: Any, position: Any) -> Any:
     Positions start from 0, and are not indices.
     """
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         slots = [cgutils.alloca_once(builder, _WORD) for _ in range(3)]
         builder.store(arguments[1], slots[0])
         pointers = [slot.type for slot in slots]
@@ -89,7 +89,7 @@ def dict_next(typingctx: Any, mapping: Any, position: Any) -> Any:
 def int_value(typingctx: Any, number: Any) -> Any:
     """Return the value of an object of type int, and whether it exceeds 64 bits."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         overflow = cgutils.alloca_once(builder, _INT)
         function = _function(builder, "PyLong_AsLongLongAndOverflow", _WORD, _WORD, overflow.type)
         value = builder.call(function, [arguments[0], overflow])
@@ -123,7 +123,7 @@ def release(typingctx: Any, thing: Any) -> Any:
 def has_error(typingctx: Any) -> Any:
     """Return whether the call before has set an error."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.icmp_signed("!=", builder.call(_function(builder, "PyErr_Occurred", _WORD), []), _WORD(0))
 
     return types.boolean(), codegen

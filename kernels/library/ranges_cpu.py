@@ -40,7 +40,7 @@ _CLOCK = time.CLOCK_MONOTONIC
 def nanoseconds(typingctx: Any) -> Any:
     """Return the time of ``time.monotonic_ns``."""
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, number = ir.IntType(64), ir.IntType(32)
         moment = cgutils.alloca_once(builder, ir.ArrayType(word, 2))
         kind = ir.FunctionType(number, [number, moment.type])
@@ -53,13 +53,13 @@ def nanoseconds(typingctx: Any) -> Any:
 
 
 @inline
-def join(work):
+def join(work: Any) -> Any:
     """Return the position of the line of this thread's range; called once by each thread."""
     return WORK_LENGTH + LINE * (fetch_and_add(work, JOINED, 1) % work[RANGES])
 
 
 @inline
-def claim_range(work, line):
+def claim_range(work: Any, line: Any) -> Any:
     """Claim the next items ``first, last`` of the thread with this line; an empty range means that it is to end."""
     now = nanoseconds()
     if load(work, NEXT) >= work[SIZE] or (work[DEADLINE] > 0 and now > work[DEADLINE]):
@@ -85,7 +85,7 @@ def claim_range(work, line):
 
 
 @inline
-def _steal(work, line):
+def _steal(work: Any, line: Any) -> Any:
     """Make the second half of what another thread has left the range of this one; return whether there was any."""
     own, count = (line - WORK_LENGTH) // LINE, work[RANGES]
     for k in range(1, count):
@@ -95,7 +95,7 @@ def _steal(work, line):
 
 
 @inline
-def _steal_from(work, line, other):
+def _steal_from(work: Any, line: Any, other: Any) -> Any:
     place = WORK_LENGTH + LINE * other + REST
     while True:
         rest = load(work, place)

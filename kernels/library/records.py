@@ -40,13 +40,13 @@ def as_record(made: Any) -> Any:
     def get(self: Any, name: str) -> Any:
         raise AttributeError(name if name[:2] == "__" else no_field(name, names))
 
-    def assign(self, name, value):
+    def assign(self: Any, name: Any, value: Any) -> None:
         raise AttributeError(cannot_assign(names) if name in names else no_field(name, names))
 
-    def assign_item(self, index, value):
+    def assign_item(self: Any, index: Any, value: Any) -> None:
         raise TypeError(cannot_assign(names))
 
-    def replaced(self, /, **given):
+    def replaced(self: Any, /, **given: Any) -> Any:
         for name in given:
             if name not in names:
                 raise ValueError(no_field(name, names))
@@ -64,7 +64,7 @@ def _is_record(kind: Any) -> bool:
 def _unifying(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Return the ``unify`` of a Numba type of tuples that makes a record of a record and a tuple of its fields."""
 
-    def unify(self, typingctx, other):
+    def unify(self: Any, typingctx: Any, other: Any) -> Any:
         records = [kind.instance_class for kind in (self, other) if _is_record(kind)]
         if not records:
             return plain(self, typingctx, other)
@@ -113,7 +113,7 @@ def register(templates: Any, lower_builtin: Any, lower_cast: Any) -> None:
     templates.infer_getattr(Methods)
 
     @lower_builtin(_REPLACE, types.BaseNamedTuple, types.VarArg(types.Any))
-    def lower_replace(context, builder, signature, arguments):
+    def lower_replace(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         record, *given = arguments
         kinds = signature.args[1:]
         old = cgutils.unpack_tuple(builder, record, len(kinds))
@@ -124,7 +124,7 @@ def register(templates: Any, lower_builtin: Any, lower_cast: Any) -> None:
         return context.make_tuple(builder, signature.return_type, parts)
 
     @lower_cast(types.BaseTuple, types.BaseNamedTuple)
-    def lower_tuple(context, builder, one, other, value):
+    def lower_tuple(context: Any, builder: Any, one: Any, other: Any, value: Any) -> Any:
         parts = cgutils.unpack_tuple(builder, value, len(one))
         cast = [context.cast(builder, part, *kinds) for part, *kinds in zip(parts, one, other, strict=True)]
         return context.make_tuple(builder, other, cast)

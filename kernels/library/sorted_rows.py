@@ -17,11 +17,13 @@ number of triangles:
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba.extending import register_jitable
 
 
 @register_jitable
-def find(indices, begin, end, vertex):
+def find(indices: Any, begin: Any, end: Any, vertex: Any) -> Any:
     """Return the first position from ``begin`` to ``end`` at which a sorted row has ``vertex`` or a larger one.
 
     It gallops: the time is that of a binary search among twice the elements between ``begin`` and the position, so that
@@ -40,7 +42,7 @@ def find(indices, begin, end, vertex):
 
 
 @register_jitable
-def _count_in(indices, begin, end, others, other, other_end):
+def _count_in(indices: Any, begin: Any, end: Any, others: Any, other: Any, other_end: Any) -> Any:
     """Count the different vertices of a row that another row, the longer one, has too."""
     common = 0
     for i in range(begin, end):
@@ -53,7 +55,7 @@ def _count_in(indices, begin, end, others, other, other_end):
 
 
 @register_jitable
-def count_common(indices, begin, end, others, other_begin, other_end):
+def count_common(indices: Any, begin: Any, end: Any, others: Any, other_begin: Any, other_end: Any) -> Any:
     """Return the number of vertices that two sorted rows have in common; a vertex repeated in both counts once.
 
     The time is O(s log(l / s)) for rows of s and l elements, s being the smaller number.

@@ -54,7 +54,7 @@ def _shuffle(context: Any, builder: Any, mode: int, kind: Any, value: Any, lane:
 def _make_shuffle(mode: int, value: Any, lane: Any) -> Any:
     kind = types.unliteral(value)
 
-    def codegen(context, builder, signature, arguments):
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = context.cast(builder, arguments[1], signature.args[1], types.int32)
         return _shuffle(context, builder, mode, kind, arguments[0], number)
 
@@ -74,13 +74,13 @@ def shuffle_up(typingctx: Any, value: Any, distance: Any) -> Any:
 
 
 @device
-def lane_number():
+def lane_number() -> Any:
     """Return the number of this thread within its warp."""
     return np.uint32(cuda.threadIdx.x) & np.uint32(WARP - 1)
 
 
 @device
-def sum_up_to(count):
+def sum_up_to(count: Any) -> Any:
     """Return the sum of ``count``, a uint32, over this lane and the lanes below it."""
     lane = lane_number()
     distance = np.uint32(1)
@@ -93,7 +93,7 @@ def sum_up_to(count):
 
 
 @device
-def owner_of(position, upto):
+def owner_of(position: Any, upto: Any) -> Any:
     """Return the first lane whose ``upto``, which must not decrease, is greater than ``position``; 31 if none is."""
     owner = np.uint32(0)
     step = np.uint32(WARP // 2)
@@ -105,7 +105,7 @@ def owner_of(position, upto):
 
 
 @device
-def sum_of_warp(value):
+def sum_of_warp(value: Any) -> Any:
     """Return, to lane 0 only, the sum of ``value`` over all lanes."""
     lane = lane_number()
     distance = np.uint32(WARP // 2)

@@ -6,6 +6,8 @@ claim, the size and the length of a chunk; the rest keeps other data off the cac
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add
 from gpu_pregel.kernels.library.jit_cpu import inline
 
@@ -14,7 +16,7 @@ WORK_LENGTH = 16
 
 
 @inline
-def claim(work):
+def claim(work: Any) -> Any:
     """Claim the next range ``first, last`` of the region; an empty range means that all work has been claimed."""
     first = min(fetch_and_add(work, NEXT, work[CHUNK]), work[SIZE])
     return first, min(first + work[CHUNK], work[SIZE])
