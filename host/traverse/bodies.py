@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 import numba
@@ -155,6 +155,19 @@ def lasting_digest(bodies: Bodies, returns: str | None) -> str | None:
 def is_lasting(function: Function) -> bool:
     """Whether the digest of a function is valid in other processes."""
     return _fingerprint_of(function)[0].is_complete
+
+
+def kept(kind: str, bodies: Keyed, functions: Iterable[Function], returns: str | None, find: Callable[[], Any]) -> Any:
+    """Return what ``find`` finds of these bodies; it is kept on disk if the functions last."""
+    if not all(map(is_lasting, functions)):
+        return find()
+    text = "\n".join([*map(str, bodies.key), str(returns), numba.__version__])
+    name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()}"
+    known = load_value(name)
+    if known is None:
+        known = find()
+        save_value(name, known)
+    return known
 
 
 def _digest(bodies: Bodies, returns: str | None) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 
 from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.traverse.bodies import check_returned, content_key, is_lasting, result_of, shown_type
+from gpu_pregel.host.traverse.bodies import check_returned, content_key, kept, result_of, shown_type
 from gpu_pregel.host.traverse.functions import device_function
-from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.traverse.fields import Fields, generated
 from gpu_pregel.kernels.traverse.tables import EMPTY
@@ -102,16 +99,8 @@ def compile_labels(bodies: LabelBodies, returns: str | None, jit: Any = device) 
     ProgramError
         A function cannot be compiled, or returns something else than it must.
     """
-    digest, functions = None, {role: function for role, (function, _) in bodies.roles.items()}
-    if all(map(is_lasting, functions.values())):
-        text = "\n".join([*map(str, bodies.key), str(returns), numba.__version__])
-        digest = f"labels-{hashlib.sha256(text.encode()).hexdigest()}"
-    known = None if digest is None else load_value(digest)
-    if known is None:
-        known = _check(bodies, returns)
-        if digest is not None:
-            save_value(digest, known)
-    score, total = known
+    functions = {role: function for role, (function, _) in bodies.roles.items()}
+    score, total = kept("labels", bodies, functions.values(), returns, lambda: _check(bodies, returns))
     compiled = {role: device_function(function, jit) for role, function in functions.items()}
     return CompiledLabels(
         **{"weigh": None, **compiled}, score=np.dtype(score), total=None if total is None else np.dtype(total)

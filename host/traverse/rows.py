@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 
 from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.traverse.bodies import check_returned, content_key, is_lasting, result_of, shown_type
+from gpu_pregel.host.traverse.bodies import check_returned, content_key, kept, result_of, shown_type
 from gpu_pregel.host.traverse.combiners import Combiner, absorbing, resolve_combiner
 from gpu_pregel.host.traverse.compilation import check_result, numba_type
 from gpu_pregel.host.traverse.functions import device_function
-from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.traverse.fields import Fields, generated, make_cast
 
@@ -97,16 +94,7 @@ def compile_rows(bodies: RowBodies, returns: str | None, jit: Any = device) -> C
     ProgramError
         A function cannot be compiled, or returns something else than it must.
     """
-    digest = None
-    if all(map(is_lasting, bodies.functions)):
-        text = "\n".join([*map(str, bodies.key), str(returns), numba.__version__])
-        digest = f"rows-{hashlib.sha256(text.encode()).hexdigest()}"
-    known = None if digest is None else load_value(digest)
-    if known is None:
-        known = _check(bodies, returns)
-        if digest is not None:
-            save_value(digest, known)
-    dtypes, is_tuple, total = known
+    dtypes, is_tuple, total = kept("rows", bodies, bodies.functions, returns, lambda: _check(bodies, returns))
     fields = Fields(tuple(map(np.dtype, dtypes)), is_tuple)
     combine, identity = resolve_combiner(bodies.combine, fields)
     return CompiledRows(
