@@ -6,7 +6,7 @@ once and in order. ``RunReader`` and ``RunTransactions`` implement it over a ``D
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,14 +17,25 @@ from gpu_pregel.host.stores.database import Database
 from gpu_pregel.host.stores.event_table import EventTable
 from gpu_pregel.host.stores.reader import RunReader
 from gpu_pregel.host.stores.request_table import RequestTable
-from gpu_pregel.host.stores.rows import DURABILITIES, ENDED_STATUSES, KINDS, MAX_SECONDS, STATUSES, Claim
-from gpu_pregel.host.stores.run_queries import RunQueries
+from gpu_pregel.host.stores.rows import (
+    DURABILITIES,
+    ENDED_STATUSES,
+    KINDS,
+    MAX_SECONDS,
+    STATUSES,
+    Claim,
+    CommitRow,
+    RunRow,
+    StoredAnswer,
+    UnfinishedRun,
+)
 from gpu_pregel.host.stores.run_table import new_row
+from gpu_pregel.host.stores.saved_run import SavedCommit, SavedRun
 from gpu_pregel.host.stores.thread_table import ThreadTable
 from gpu_pregel.host.stores.transactions import RunTransactions
 
 
-class Store(RunQueries):
+class Store:
     """Runs in a database; ``MemoryStore``, ``SQLiteStore`` and ``PostgresStore`` open one.
 
     Several threads may use a store, one call at a time, and several programs the same file or database. Every method
@@ -61,6 +72,59 @@ class Store(RunQueries):
     def close(self) -> None:
         """Close the store; committed data stay in it."""
         self._database.close()
+
+    # Reading runs, which needs no claim
+
+    def runs(self) -> list[RunRow]:
+        """Return all runs, oldest first."""
+        return self._reader.runs()
+
+    def unfinished(self, kind: str) -> list[UnfinishedRun]:
+        """Return the runs of a kind that have not ended, and those that have ended and were asked to continue.
+
+        The first one has not changed for the longest time. Runs that are "halted", "max_supersteps" or "cancelled" are
+        left out even if there are requests to them. This takes a search in an index, however many runs have ended.
+        """
+        return self._reader.table.unfinished(check_choice("kind", kind, KINDS))
+
+    def run(self, run_id: str) -> RunRow:
+        """Return one run."""
+        return self._reader.run(run_id)
+
+    def history(self, run_id: str) -> list[CommitRow]:
+        """Return the commits of a run that have not been pruned, oldest first."""
+        return self._reader.history(run_id)
+
+    def commits(self, run_id: str, after: int = -1) -> Iterator[SavedCommit]:
+        """Yield the stored commits after a superstep in order, with their data and segments, whatever bases there are.
+
+        It ends with the run's last commit when this is called; those that are pruned meanwhile raise ``StoreError``.
+        """
+        return self._reader.commits_after(run_id, check_integer("after", after, -1))
+
+    def answers(self, run_id: str, step: int) -> list[StoredAnswer]:
+        """Return the answers to interrupts of a superstep, ordered by (vertex, number)."""
+        return self._reader.answers(run_id, check_integer("step", step, 0))
+
+    def last_answer(self, run_id: str, vertex: bytes) -> StoredAnswer | None:
+        """Return the latest stored answer to a vertex, given by its encoded id, or None."""
+        return self._reader.last_answer(run_id, vertex)
+
+    def load(self, run_id: str, step: int | None = None) -> SavedRun:
+        """Return a run up to a superstep: the newest base at or before it, and the commits after that base.
+
+        Parameters
+        ----------
+        run_id : str
+        step : int, optional
+            A committed superstep, or -1 for the state before the first; refused with ``ArgumentError`` if it is not
+            stored. By default the last one, with the segments and answers of the held superstep after it.
+
+        Returns
+        -------
+        SavedRun
+        """
+        return self._reader.load(run_id, None if step is None else check_integer("step", step, -1))
 
     # Writing runs
 

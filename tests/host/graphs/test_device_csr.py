@@ -53,7 +53,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(result is not None)
         return result
 
-    monkeypatch.setattr("gpu_pregel.host.graphs.constructors.build_on_device", record)
+    monkeypatch.setattr("gpu_pregel.host.graphs.graph.build_on_device", record)
     return found
 
 
