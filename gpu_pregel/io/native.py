@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import FormatError
-from gpu_pregel.host.graphs.mapped_file import MappedFile
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.mapped_file import MappedFile
 from gpu_pregel.io._files import atomic_file
 from gpu_pregel.io._options import ReadOptions, graph_from_rows
 

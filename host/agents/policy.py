@@ -28,8 +28,26 @@ from gpu_pregel.host.agents.work_stealing import WorkStealing
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
+from gpu_pregel.kernels.library.interrupts import deferred_interrupts
 
 _new_folded = partial(tuple.__new__, FoldedSuperstep)  # three times as fast
+
+
+class _HandingOver:
+    """A block that other threads, and a run that continues after Ctrl-C, see as a whole or not at all."""
+
+    def __init__(self) -> None:
+        self._lock, self._interrupts = RLock(), deferred_interrupts()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._interrupts.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self._interrupts.__exit__()
+        finally:
+            self._lock.release()
 
 
 class AgentPolicy:
@@ -65,8 +83,8 @@ class AgentPolicy:
         self._is_partial, self._has_timers = bool(state.failed), bool(state.timers)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
-        self._handing_over = RLock()
-        """Held while arrivals, the ledger and the state are changed, so that other threads see one or the other."""
+        self._handing_over = _HandingOver() if transport.is_concurrent else RLock()
+        """While arrivals, the ledger and the state are changed."""
         self.companion: Companion | None = None
         self._events = EventQueue(options.observers, partition_options.run_id)
         self.observe, self._place = self._events.observe, Placement(transport)
@@ -132,13 +150,14 @@ class AgentPolicy:
             now = time.monotonic()
             if journal is not None:
                 journal.flush_if_due(now)
-            for partition, vertices in queue.take(now):
-                guests = {}
-                if stealing is not None:
-                    guests = {one: state.vertices[one] for one in stealing.on_submit(partition, vertices, now)}
-                with self._handing_over:
+            with self._handing_over:
+                for partition, vertices in queue.take(now):
+                    guests = {}
+                    if stealing is not None:
+                        submitted = stealing.on_submit(partition, vertices, now)
+                        guests = {one: state.vertices[one] for one in submitted}
                     tasks = order.begin(vertices)
-                transport.submit(partition, Batch(superstep, count, state.function, aggregates, tasks, guests))
+                    transport.submit(partition, Batch(superstep, count, state.function, aggregates, tasks, guests))
             until = queue.next_time()
             if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
                 until = look if until is None else min(until, look)

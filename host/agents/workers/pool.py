@@ -28,6 +28,7 @@ from gpu_pregel.host.agents.workers.transport import (
     WorkerDeath,
     run_ended_error,
 )
+from gpu_pregel.kernels.library.interrupts import deferred_interrupts
 
 _GRACE = 1.0
 """Seconds that a cancelled attempt of an ``async`` function has to end."""
@@ -47,7 +48,7 @@ _FRUITLESS = 3
 class WorkerPool:
     """The transport to worker processes, each with one partition; see ``Transport``."""
 
-    is_local = blocks = False
+    is_local, is_concurrent, blocks = False, True, False
 
     def __init__(self, options: PartitionOptions, count: int) -> None:
         self.partitions = count
@@ -198,17 +199,18 @@ class WorkerPool:
         dead = []
         ready = self._selector.select(seconds)
         self._check_is_open()
-        for key, mask in ready:
-            process, source = key.data
-            if source == "channel":
-                if mask & selectors.EVENT_WRITE:
-                    process.channel.send_rest()
-                if mask & selectors.EVENT_READ:
-                    self._receive(process)
-            elif source == "output":
-                process.read_output()
-            elif source == "end":
-                dead.append(process)
+        with deferred_interrupts():
+            for key, mask in ready:
+                process, source = key.data
+                if source == "channel":
+                    if mask & selectors.EVENT_WRITE:
+                        process.channel.send_rest()
+                    if mask & selectors.EVENT_READ:
+                        self._receive(process)
+                elif source == "output":
+                    process.read_output()
+                elif source == "end":
+                    dead.append(process)
         for process in dead:
             self._replace(process)
 

@@ -53,6 +53,8 @@ class ThreadTransport(InProcessTransport):
         Vertices whose last attempts were quick, in this run or others.
     """
 
+    is_concurrent = True
+
     def __init__(
         self, options: PartitionOptions, threads: int, *, in_slices: bool = False, quick: set[Id] | None = None
     ) -> None:

@@ -81,6 +81,10 @@ class Transport(Protocol):
         """Whether compute functions run in this process."""
 
     @property
+    def is_concurrent(self) -> bool:
+        """Whether attempts go on while the master's thread does something else."""
+
+    @property
     def blocks(self) -> bool:
         """Whether the next ``wait`` calls a compute function on this thread."""
 
@@ -152,7 +156,7 @@ class InProcessTransport:
     """
 
     partitions = 1
-    is_local = True
+    is_local, is_concurrent = True, False
 
     def __init__(self, options: PartitionOptions, *, in_slices: bool = False) -> None:
         self._executor = Executor(options, in_worker=False)

@@ -164,6 +164,37 @@ def test_an_interrupted_superstep_continues(workers: int, tmp_path: Path) -> Non
     assert {line.split()[1] for line in log.read_text().splitlines()} == {"1"}
 
 
+@pytest.mark.parametrize("workers", [2, ON_THREADS])
+@pytest.mark.parametrize("method", ["take", "submit"])
+def test_an_interrupt_while_attempts_change_hands_loses_none(
+    workers: int, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gp.agents.start([Vertex(k, 0) for k in range(3)], _count, workers=workers, retry=ONCE) as agents:
+        transport = agents._policy._transport
+        plain = getattr(transport, method)
+        has_begun: list[bool] = []
+
+        def interrupted(*arguments: Any) -> Any:
+            result = plain(*arguments)
+            if not has_begun and (method == "submit" or result):
+                has_begun.append(True)
+                signal.raise_signal(signal.SIGINT)
+            return result
+
+        monkeypatch.setattr(transport, method, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            agents.step()
+        assert has_begun
+        while agents.step():
+            pass
+        assert agents.result().values == {0: 1, 1: 1, 2: 1}
+
+
+def _count(ctx: Any) -> None:
+    ctx.value += 1
+    ctx.vote_to_halt()
+
+
 @pytest.mark.parametrize("in_loop", [False, True])
 def test_interrupted_async_attempts_do_not_fail(in_loop: bool) -> None:
     attempts: list[Any] = []

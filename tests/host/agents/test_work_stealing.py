@@ -103,7 +103,7 @@ def test_the_death_of_either_worker_charges_one_vertex(dies: int, tmp_path: Path
 class LendingTransport:
     """Partitions in this process that compute in random order, return tasks whenever asked, and lose workers."""
 
-    is_local, blocks = False, False
+    is_local = is_concurrent = blocks = False
 
     def __init__(self, options: PartitionOptions, partitions: int, seed: int) -> None:
         self.partitions, self.options = partitions, options
