@@ -8,6 +8,15 @@ from __future__ import annotations
 from gpu_pregel.algorithms._entry import Algorithm, Option
 from gpu_pregel.algorithms._options import BETWEENNESS, CLOSENESS, COMMUNITIES, ITERATIONS, SEED, SIMILARITY, TOLERANCE
 
+_SEARCHES = {"cpu": "_searches:KernelSearches", "*": "_searches:OperatorSearches"}
+_SUMS = {"cpu": "_iterations:KernelSums", "*": "_iterations:ProgramSums"}
+_DEPENDENCIES = {"cpu": "_dependencies_cpu:sum_dependencies", "*": "_dependencies:sum_dependencies"}
+_LEVELS = {
+    "cpu": "louvain:search_by_kernels",
+    "python": "louvain:search_by_operators",
+    "*": "louvain:search_large_by_operators",
+}
+
 ALGORITHMS = (
     Algorithm(
         "connected_components",
@@ -17,6 +26,7 @@ ALGORITHMS = (
         options=(Option("", "method", "afforest,propagation", "how they are found (default afforest)"),),
         paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
         cost="O(n + m)",
+        implementations={"python": "link_edges", "*": "run_afforest"},
         gpu_from=700_000,
         peers=("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph"),
     ),
@@ -31,6 +41,7 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
+        implementations={"cpu": "search_by_queue", "*": "search_by_program"},
         gpu_from=10_000_000,
         peers=("gapbs", "gbbs", "networkit", "scipy"),
     ),
@@ -45,6 +56,7 @@ ALGORITHMS = (
         ),
         paper="Meyer, Sanders: Δ-stepping, 2003",
         cost="O(n + m) on average",
+        implementations={"cpu": "step_by_bins", "*": "_path_relaxation:shorten"},
         gpu_from=1_000_000,
         peers=("gapbs", "networkit", "scipy"),
     ),
@@ -60,6 +72,7 @@ ALGORITHMS = (
         ),
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
         cost="O(n + m) per iteration",
+        implementations={"cpu": "iterate_shares", "*": "iterate_by_program"},
         gpu_from=700_000,
         peers=("gapbs", "networkit"),
     ),
@@ -74,6 +87,7 @@ ALGORITHMS = (
         ),
         paper="Kleinberg: Hyperlinked Environment, 1999",
         cost="O(n + m) per iteration",
+        implementations=_SUMS,
     ),
     Algorithm(
         "eigenvector_centrality",
@@ -86,6 +100,7 @@ ALGORITHMS = (
         ),
         paper="Bonacich: Power and Centrality, 1987",
         cost="O(n + m) per iteration",
+        implementations=_SUMS,
     ),
     Algorithm(
         "katz_centrality",
@@ -99,6 +114,7 @@ ALGORITHMS = (
         ),
         paper="Katz: A New Status Index, 1953",
         cost="O(n + m) per iteration",
+        implementations=_SUMS,
     ),
     Algorithm(
         "betweenness_centrality",
@@ -108,6 +124,7 @@ ALGORITHMS = (
         options=BETWEENNESS,
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
+        implementations=_DEPENDENCIES,
         gpu_from=50_000_000,
         peers=("gapbs", "gbbs"),
     ),
@@ -121,6 +138,7 @@ ALGORITHMS = (
         options=BETWEENNESS,
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
+        implementations=_DEPENDENCIES,
     ),
     Algorithm(
         "triangle_count",
@@ -152,6 +170,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
+        implementations={"cpu": "peel", "*": "peel_by_operators"},
         gpu_from=50_000_000,
         peers=("gbbs", "networkit", "rustworkx"),
     ),
@@ -202,6 +221,7 @@ ALGORITHMS = (
         options=(Option("-i", "iterations", "integer", "number of iterations (default 10)"),),
         paper="Raghavan, Albert, Kumara: Label propagation, 2007; Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m) per iteration",
+        implementations={"cpu": "propagate", "*": "propagate_by_operators"},
     ),
     Algorithm(
         "louvain",
@@ -213,6 +233,7 @@ ALGORITHMS = (
         options=COMMUNITIES,
         paper="Blondel, Guillaume, Lambiotte, Lefebvre: Fast unfolding of communities, 2008; Sahu: GVE-Louvain, 2023",
         cost="O(m) per round",
+        implementations=_LEVELS,
         peers=("networkit", "gve"),
     ),
     Algorithm(
@@ -227,6 +248,7 @@ ALGORITHMS = (
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
         cost="O(m) per round",
+        implementations=_LEVELS,
         peers=("networkit", "gve"),
     ),
     Algorithm(
@@ -235,6 +257,7 @@ ALGORITHMS = (
         "scc",
         paper="Slota, Rajamanickam, Madduri: Multistep, 2014; Tarjan: Depth-first search, 1972",
         cost="O(n + m)",
+        implementations={"cpu": "search_around_pivot", "*": "color_by_operators"},
         gpu_from=10_000_000,
         peers=("gbbs", "networkit", "scipy"),
     ),
@@ -272,6 +295,7 @@ ALGORITHMS = (
         options=(Option("", "maximum", "flag", "find the forest of the largest total weight"),),
         paper="Fallin, Gonzalez, Seo, Burtscher: ECL-MST, 2023; Osipov, Sanders, Singler: Filter-Kruskal, 2009",
         cost="O(m log n)",
+        implementations={"cpu": "_boruvka_cpu:find_forest", "*": "grow_by_operators"},
         peers=("gbbs", "networkit", "scipy"),
     ),
     Algorithm(
@@ -282,6 +306,7 @@ ALGORITHMS = (
         options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Wasserman, Faust: Social Network Analysis, 1994",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        implementations=_SEARCHES,
         gpu_from=5_000_000,
         peers=("networkit",),
     ),
@@ -295,6 +320,7 @@ ALGORITHMS = (
         options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Boldi, Vigna: Axioms for Centrality, 2014",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        implementations=_SEARCHES,
         gpu_from=5_000_000,
         peers=("networkit",),
     ),
@@ -305,6 +331,7 @@ ALGORITHMS = (
         finds="the largest distance from each vertex",
         paper="Takes, Kosters: Eccentricity Distribution of Large Graphs, 2013; Then et al., 2014",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        implementations=_SEARCHES,
     ),
     Algorithm(
         "diameter",
@@ -313,6 +340,7 @@ ALGORITHMS = (
         options=(Option("", "exact", "flag", "search until the bounds are equal (default)"),),
         paper="Crescenzi et al.: iFUB, 2013; Takes, Kosters: Diameter of small world networks, 2011",
         cost="O(n + m) per search, usually few",
+        implementations=_SEARCHES,
         peers=("networkit",),
     ),
     Algorithm(
@@ -326,6 +354,7 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
+        implementations=_SEARCHES,
     ),
     Algorithm(
         "random_walks",
@@ -364,6 +393,7 @@ ALGORITHMS = (
         finds="the sides of a bipartite graph, or an odd cycle",
         paper="Kőnig: Theorie der endlichen und unendlichen Graphen, 1936",
         cost="O(n + m)",
+        implementations=_SEARCHES,
         gpu_from=15_000_000,
     ),
     Algorithm(
@@ -373,6 +403,7 @@ ALGORITHMS = (
         requires=("directed", "acyclic"),
         paper="Kahn: Topological sorting of large networks, 1962",
         cost="O(n + m)",
+        implementations={"cpu": "sort", "*": "remove_edges"},
     ),
 )
 
