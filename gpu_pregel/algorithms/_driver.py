@@ -74,6 +74,7 @@ class AlgorithmRun:
 
     Attributes
     ----------
+    name : str
     graph : Graph
         The argument as a graph that meets the requirements of the registry's entry.
     device : Device
@@ -90,15 +91,15 @@ class AlgorithmRun:
         threads: int | None = None,
         progress: bool = False,
     ) -> None:
-        self._entry = algorithm(name)
+        self.name, self._entry = name, algorithm(name)
         self.graph = as_graph(graph)
         for requirement in self._entry.requires:
             if requirement in _REQUIREMENTS:
                 _REQUIREMENTS[requirement](self.graph, name)
         self.progress = check_flag("progress", progress)
         self._threads = threads
-        self._name, self._reason = self.graph._choose_device(name, self._entry.gpu_from, device, threads)
-        self.device: Device = get_device(self._name, threads=threads)
+        self._device_name, self._reason = self.graph._choose_device(name, self._entry.gpu_from, device, threads)
+        self.device: Device = get_device(self._device_name, threads=threads)
         self._traces: list[Callable[[], Sequence[dict[str, Any]]]] = []
         self._unlisted = 0.0
         """The seconds of compiling that no row of the traces has."""
@@ -110,7 +111,7 @@ class AlgorithmRun:
 
     def move_to_host(self, reason: str) -> None:
         """Continue on the CPU, for a reason that the statistics state."""
-        self.device, self._name, self._reason = host_device(), "cpu", reason
+        self.device, self._device_name, self._reason = host_device(), "cpu", reason
 
     @cached_property
     def phases(self) -> Phases:
@@ -126,7 +127,7 @@ class AlgorithmRun:
     def frontier(self, vertices: Any = None, *, graph: Graph | None = None) -> Frontier:
         """Return a frontier on the device, of this graph or another one, all of whose operators count for this run."""
         graph = self.graph if graph is None else graph
-        frontier = Frontier(graph, vertices, device=self._name, threads=self._threads, progress=self.progress)
+        frontier = Frontier(graph, vertices, device=self._device_name, threads=self._threads, progress=self.progress)
         self._traces.append(frontier.trace)
         return frontier
 
@@ -135,7 +136,7 @@ class AlgorithmRun:
     ) -> ProgramResult:
         """Run a vertex program on the device; each superstep is a row of this run's trace, of a ``phase`` if named."""
         graph = self.graph if graph is None else graph
-        common: dict[str, Any] = {"device": self._name, "threads": self._threads, "progress": self.progress}
+        common: dict[str, Any] = {"device": self._device_name, "threads": self._threads, "progress": self.progress}
         found = run(graph, program, **common, **options)
         if not phase:
             self.notes["partitions"] = found.stats["partitions"]
@@ -145,7 +146,7 @@ class AlgorithmRun:
 
     def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call another algorithm with the device and the threads of this run, of which it becomes a part."""
-        found = function(*arguments, **options, device=self._name, threads=self._threads)
+        found = function(*arguments, **options, device=self._device_name, threads=self._threads)
         self.add(found.trace, found.stats["compile_seconds"])
         return found
 

@@ -121,7 +121,7 @@ def find_communities(
 def search_by_kernels(run: AlgorithmRun, search: Search) -> list[Any]:
     """Return the communities after each level."""
     graph = run.graph
-    return search_communities(CpuLevels(host_device(run.device.threads), run.phases, graph.num_vertices), graph, search)
+    return search_communities(CpuLevels(run.device, run.phases, graph.num_vertices), graph, search)
 
 
 def search_by_operators(run: AlgorithmRun, search: Search) -> list[Any]:

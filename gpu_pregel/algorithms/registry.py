@@ -16,6 +16,7 @@ _LEVELS = {
     "python": "louvain:search_by_operators",
     "*": "louvain:search_large_by_operators",
 }
+_SIMILARITY = {"cpu": "score_by_kernels", "*": "score_by_operators"}
 
 ALGORITHMS = (
     Algorithm(
@@ -148,6 +149,11 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
+        implementations={
+            "cpu": "_triangles:count_links",
+            "cuda": "_triangles:count_forward",
+            "*": "count_by_operators",
+        },
         gpu_from=300_000,
         peers=("gapbs", "networkit"),
     ),
@@ -158,6 +164,7 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
+        implementations={"cpu": "compute_by_rows", "cuda": "compute_by_tables", "*": "compute_by_operators"},
         gpu_from=300_000,
         peers=("networkit",),
     ),
@@ -185,6 +192,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
+        implementations=_SIMILARITY,
         gpu_from=1_500_000,
     ),
     Algorithm(
@@ -198,6 +206,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
+        implementations=_SIMILARITY,
         gpu_from=1_500_000,
     ),
     Algorithm(
@@ -211,6 +220,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
+        implementations=_SIMILARITY,
         gpu_from=1_500_000,
     ),
     Algorithm(
@@ -270,6 +280,7 @@ ALGORITHMS = (
         options=(SEED,),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
+        implementations={"cpu": "decide", "*": "decide_by_operators"},
         gpu_from=15_000_000,
         peers=("gbbs",),
     ),
@@ -285,6 +296,7 @@ ALGORITHMS = (
         ),
         paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al., 2014",
         cost="O(n + m)",
+        implementations={"cpu": "color", "*": "color_by_operators"},
         peers=("gbbs",),
     ),
     Algorithm(
@@ -371,6 +383,7 @@ ALGORITHMS = (
         ),
         paper="Grover, Leskovec: node2vec, 2016; Yang et al.: KnightKing, 2019",
         cost="O(1) per step, O(log d) if weighted; O(d) if p or q is extreme",
+        implementations={"cpu": "walk_by_kernel", "*": "walk_by_operators"},
     ),
     Algorithm(
         "sample_neighbors",
