@@ -137,6 +137,9 @@ def _ranks(graph: Graph) -> tuple[Array, Array | None]:
     return ranks, order
 
 
+# On the CPU.
+
+
 def propagate(run: AlgorithmRun, labels: Array, rows_are_sorted: bool, iterations: int) -> Array:
     """Run the iterations with kernels; each thread counts labels in a table of its own.
 
@@ -167,6 +170,9 @@ def propagate(run: AlgorithmRun, labels: Array, rows_are_sorted: bool, iteration
         if changes[0] == 0:
             break
     return labels
+
+
+# On the other devices.
 
 
 def propagate_by_operators(run: AlgorithmRun, labels: Any, rows_are_sorted: bool, iterations: int) -> Any:

@@ -161,6 +161,9 @@ def _propagate(run: AlgorithmRun) -> Any:
     return run.program(_PROPAGATION, graph=graph.to_undirected(combine="min") if graph.is_directed else graph).values
 
 
+# On the CPU and on CUDA.
+
+
 def run_afforest(run: AlgorithmRun) -> Any:
     """Find the components by the kernels of the CPU or of CUDA."""
     graph, device = run.graph, run.device
@@ -171,6 +174,9 @@ def run_afforest(run: AlgorithmRun) -> Any:
     chunk = n if n + graph.num_stored_edges <= _SERIAL_SIZE else None
     run.phases.run_all(kernels.phases(n, *edges, not graph.is_directed, labels, device.empty), chunk=chunk)
     return labels
+
+
+# On the device "python", which has no kernels.
 
 
 def link_edges(run: AlgorithmRun) -> Array:

@@ -160,6 +160,9 @@ def k_core(graph: GraphLike, k: int | None = None, *, device: DeviceName = "auto
     return core_number(graph, device=device, threads=threads).k_core(k)
 
 
+# On the CPU.
+
+
 def peel(run: AlgorithmRun) -> Array:
     """Remove vertices level by level, with kernels."""
     graph, target, phases = run.graph, run.device, run.phases
@@ -183,6 +186,9 @@ def peel(run: AlgorithmRun) -> Array:
     rest = (*rows, state, left, degrees, cores, following)
     phases.run("rest", kernels.peel_rest, min(size, 1), *rest)
     return np.asarray(cores)
+
+
+# On the other devices.
 
 
 def peel_by_operators(run: AlgorithmRun) -> Any:

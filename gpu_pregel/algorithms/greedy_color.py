@@ -147,6 +147,9 @@ def _vertex_order(graph: Graph, order: str, seed: int) -> Array:
     return vertices[np.argsort(ranks, kind="stable")].astype(np.uint32)
 
 
+# On the CPU.
+
+
 def color(run: AlgorithmRun, order: str, seed: int) -> Array:
     """Return the colours, found by kernels."""
     graph, target, phases = run.graph, run.device, run.phases
@@ -185,6 +188,9 @@ def _sorted_by_class(run: AlgorithmRun, seed: int) -> tuple[Array, Array, int]:
     phases.run("sort by class", kernels.sort_by_class, parts, *sizes, chunk=1)
     largest = int(counts.any(axis=0).argmax())
     return vertices, states, min(n, 1 << (kernels.CLASSES - 1 - largest))
+
+
+# On the other devices.
 
 
 def color_by_operators(run: AlgorithmRun, order: str, seed: int) -> Array:

@@ -116,9 +116,15 @@ def local_clustering(
     return ClusteringCoefficients(run.graph, run.stats(), run.trace(), **fields)
 
 
+# On the CPU.
+
+
 def compute_by_rows(run: AlgorithmRun) -> dict[str, Any]:
     """Count the links in the CSR or in packed rows."""
     return _divide_links(run, count_links(run), run.graph.num_vertices, both_directions(run.graph))
+
+
+# On CUDA.
 
 
 def compute_by_tables(run: AlgorithmRun) -> dict[str, Any]:
@@ -137,6 +143,9 @@ def _divide_links(run: AlgorithmRun, links: Any, size: int, rows: tuple[Any, ...
     orders = 1.0 if graph.is_directed else 2.0
     phases.run("divide", kernels.divide_links, n, links, neighbors, orders, coefficients)
     return {"coefficients": coefficients, "links": links, "neighbors": neighbors}
+
+
+# On the device "python", and on CUDA if the graph is directed.
 
 
 def compute_by_operators(run: AlgorithmRun) -> dict[str, Any]:

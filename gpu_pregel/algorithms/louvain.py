@@ -118,15 +118,24 @@ def find_communities(
     return Communities(graph, run.stats(), run.trace(), labels=levels[-1], levels=levels, resolution=resolution)
 
 
+# On the CPU.
+
+
 def search_by_kernels(run: AlgorithmRun, search: Search) -> list[Any]:
     """Return the communities after each level."""
     graph = run.graph
     return search_communities(CpuLevels(run.device, run.phases, graph.num_vertices), graph, search)
 
 
+# On the device "python".
+
+
 def search_by_operators(run: AlgorithmRun, search: Search) -> list[Any]:
     """Return the communities after each level."""
     return search_communities(OperatorLevels(run.frontier(), None), run.graph, search)
+
+
+# On CUDA.
 
 
 def search_large_by_operators(run: AlgorithmRun, search: Search) -> list[Any]:

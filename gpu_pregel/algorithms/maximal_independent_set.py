@@ -119,6 +119,9 @@ def maximal_independent_set(
     return IndependentSet(run.graph, run.stats(), run.trace(), members=members, seed=seed)
 
 
+# On the CPU.
+
+
 def decide(run: AlgorithmRun, seed: int) -> Array:
     """Return the members, found by kernels."""
     graph, target, phases = run.graph, run.device, run.phases
@@ -136,6 +139,9 @@ def decide(run: AlgorithmRun, seed: int) -> Array:
         phases.run("decide rest", kernels.decide_rest, left, *rows, entries, undecided, count)
     members: Array = states.view(bool)
     return members
+
+
+# On the other devices.
 
 
 def decide_by_operators(run: AlgorithmRun, seed: int) -> Array:

@@ -171,6 +171,9 @@ def minimum_spanning_forest(
     return SpanningForest(*figures, edges=edges, weights=weights, labels=labels, maximum=maximum)
 
 
+# On all devices but the CPU, for which see ``_boruvka_cpu``.
+
+
 def grow_by_operators(run: AlgorithmRun, maximum: bool) -> tuple[Any, ...]:
     """Return the edges, their weights and the labels of the components."""
     graph, n = run.graph, run.graph.num_vertices

@@ -158,6 +158,9 @@ def random_walks(
     return Walks(graph, run.stats(), run.trace(), walks, starts=first, weighted=weighted, p=p, q=q, seed=seed)
 
 
+# On the CPU.
+
+
 def walk_by_kernel(run: AlgorithmRun, first: Array, width: int, options: tuple[int, bool, float, float]) -> Array:
     """Return uniform walks, each of them by one thread; others by operators."""
     key, weighted, p, q = options
@@ -169,6 +172,9 @@ def walk_by_kernel(run: AlgorithmRun, first: Array, width: int, options: tuple[i
     walk = run.device.kernels("walks").walk
     run.phases.run("walk", walk, len(first), graph.indptr, graph.indices, key, _DRAWS, walks, chunk=_CHUNK)
     return walks
+
+
+# On the other devices, and other than uniform walks.
 
 
 def walk_by_operators(run: AlgorithmRun, first: Array, width: int, options: tuple[int, bool, float, float]) -> Array:

@@ -243,6 +243,9 @@ def _similarity(run: AlgorithmRun, kind: int, pairs: Any, weighted: bool) -> Pai
     return PairScores(*figures, first, second, scores=scores, adjacent=given is None, weighted=weighted)
 
 
+# On the CPU.
+
+
 def score_by_kernels(
     run: AlgorithmRun, given: tuple[Array, Array] | None, kind: int, weighted: bool
 ) -> tuple[Array, Array, Any]:
@@ -261,6 +264,9 @@ def score_by_kernels(
     else:
         run.phases.run("score pairs", kernels.score_pairs, len(first), *rows, first, second, kind, scores)
     return first, second, scores
+
+
+# On the other devices, and by weights.
 
 
 def score_by_operators(

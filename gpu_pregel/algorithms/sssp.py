@@ -179,6 +179,9 @@ def sssp(
     return Distances(graph, run.stats(), run.trace(), sources, delta=width, distances=distances)
 
 
+# On the CPU; for the other devices see ``_path_relaxation``.
+
+
 def _weight_facts(graph: Graph) -> tuple[float, float]:
     """Return the largest and the mean weight, of those that are finite."""
 

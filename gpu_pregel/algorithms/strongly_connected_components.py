@@ -104,6 +104,9 @@ def strongly_connected_components(
     return StrongComponents(run.graph, run.stats(), run.trace(), labels=labels)
 
 
+# On the CPU.
+
+
 def search_around_pivot(run: AlgorithmRun) -> Array:
     """Find the largest component by two searches and trim the rest, then search depth-first, with kernels."""
     graph, target = run.graph, run.device
@@ -160,6 +163,9 @@ def _is_dense(graph: Graph, indptr: Array, new: Array) -> bool:
     if len(new) > graph.num_vertices // _MANY:
         return True
     return int((indptr[new + 1] - indptr[new]).sum()) > graph.num_stored_edges // _EDGE_SHARE
+
+
+# On the other devices.
 
 
 def color_by_operators(run: AlgorithmRun) -> Array:

@@ -105,6 +105,9 @@ def topological_order(
     return TopologicalOrder(run.graph, run.stats(), run.trace(), levels=levels, order=order)
 
 
+# On the CPU.
+
+
 def sort(run: AlgorithmRun) -> tuple[Array, Array, Array]:
     """Return the number of in-edges that are left of each vertex, the levels and the order, found by one thread."""
     n = run.graph.num_vertices
@@ -113,6 +116,9 @@ def sort(run: AlgorithmRun) -> tuple[Array, Array, Array]:
     rows = run.graph.indptr, run.graph.indices
     run.phases.run("sort", sort_topologically, min(n, 1), *rows, waiting, levels, order)
     return waiting, levels, order
+
+
+# On the other devices.
 
 
 def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int) -> bool:

@@ -95,6 +95,9 @@ def triangle_count(
     return TriangleCounts(run.graph, run.stats(), run.trace(), counts=counts)
 
 
+# On the device "python"; for the CPU and CUDA see ``_triangles``.
+
+
 def count_by_operators(run: AlgorithmRun) -> Any:
     """Count where there are no kernels."""
     frontier = run.frontier(graph=neighborhoods(run.graph))
