@@ -137,7 +137,7 @@ class NeighborSums:
 
 
 class ProgramSums(NeighborSums):
-    """Sums by a vertex program, one superstep for each iteration."""
+    """Sums on the other devices, by a vertex program."""
 
     def advance(
         self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
@@ -155,7 +155,7 @@ class ProgramSums(NeighborSums):
 
 
 class KernelSums(NeighborSums):
-    """Sums by kernels, in the order of degrees where that pays."""
+    """Sums on the CPU, by kernels, in the order of degrees where that pays."""
 
     def __init__(self, run: AlgorithmRun, graph: Graph, *, weighted: bool, reorder: bool = False) -> None:
         super().__init__(run, graph, weighted=weighted)

@@ -52,7 +52,7 @@ def _longer(dtype: Any) -> Any:
 
 
 def shorten(run: AlgorithmRun, sources: Array, delta: float | None, limit: float) -> tuple[float, Any]:
-    """Return delta and the distances: all paths are shortened at once, or with a delta those to near vertices first."""
+    """Return delta and the distances; a finite one shortens the paths to near vertices first."""
     if delta is None or delta == np.inf:
         return np.inf, _shorten_all(run, sources)
     return delta, _shorten_near(run.frontier(sources), sources, delta)

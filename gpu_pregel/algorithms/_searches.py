@@ -65,7 +65,7 @@ class Searches:
 
 
 class KernelSearches(Searches):
-    """Searches by kernels, 512 sources at once."""
+    """Searches on the CPU, by kernels, of 512 sources at once."""
 
     def run(
         self, sources: Array | None = None, *, transpose: bool = False, by_source: bool = False, counted: bool = True
@@ -104,7 +104,7 @@ class KernelSearches(Searches):
 
 
 class OperatorSearches(Searches):
-    """Searches by operators, 64 sources at once."""
+    """Searches on the other devices, by operators, of 64 sources at once."""
 
     def run(
         self, sources: Array | None = None, *, transpose: bool = False, by_source: bool = False, counted: bool = True

@@ -147,9 +147,6 @@ def bfs(
     return Hops(run.graph, run.stats(), run.trace(), sources=sources, max_hops=max_hops, hops=hops, parents=parents)
 
 
-# On all devices but the CPU.
-
-
 @functools.cache
 def _levels(dtype: type[np.signedinteger[Any]]) -> VertexProgram:
     """Return the program of a search from one source; ``dtype`` is that of the parents.
@@ -171,7 +168,7 @@ def _levels(dtype: type[np.signedinteger[Any]]) -> VertexProgram:
 
 
 def search_by_program(run: AlgorithmRun, sources: Array, limit: int) -> Any:
-    """Find hops and parents level by level."""
+    """On the other devices, find hops and parents level by level."""
     n = run.graph.num_vertices
     dtype = np.int32 if n <= _MAX_HOPS else np.int64
     start: dict[str, Any] = {"parameters": {"source": int(sources[0])}}
@@ -183,11 +180,8 @@ def search_by_program(run: AlgorithmRun, sources: Array, limit: int) -> Any:
     return run.program(_levels(dtype), phase="search levels", **start, **limits).values
 
 
-# On the CPU.
-
-
 def search_by_queue(run: AlgorithmRun, sources: Array, limit: int) -> tuple[Array, Array]:
-    """Find hops and parents by kernels that share a queue."""
+    """On the CPU, find hops and parents by kernels that share a queue."""
     return _QueueSearch(run).run(sources, limit)
 
 

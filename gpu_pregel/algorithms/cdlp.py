@@ -137,11 +137,8 @@ def _ranks(graph: Graph) -> tuple[Array, Array | None]:
     return ranks, order
 
 
-# On the CPU.
-
-
 def propagate(run: AlgorithmRun, labels: Array, rows_are_sorted: bool, iterations: int) -> Array:
-    """Run the iterations with kernels; each thread counts labels in a table of its own.
+    """On the CPU, run the iterations with kernels; each thread counts labels in a table of its own.
 
     ``rows_are_sorted`` by label at first if the vertices are in the order of their ids.
     """
@@ -172,11 +169,8 @@ def propagate(run: AlgorithmRun, labels: Array, rows_are_sorted: bool, iteration
     return labels
 
 
-# On the other devices.
-
-
 def propagate_by_operators(run: AlgorithmRun, labels: Any, rows_are_sorted: bool, iterations: int) -> Any:
-    """Run the iterations by operators, on a graph whose rows have all neighbours."""
+    """On the other devices, run the iterations by operators, on a graph whose rows have all neighbours."""
     frontier = run.frontier(graph=_with_all_neighbours(run.graph))
     labels, others = frontier.upload(labels), frontier.full(0, np.uint32)
     for _ in range(iterations):

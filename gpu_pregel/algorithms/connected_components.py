@@ -161,11 +161,8 @@ def _propagate(run: AlgorithmRun) -> Any:
     return run.program(_PROPAGATION, graph=graph.to_undirected(combine="min") if graph.is_directed else graph).values
 
 
-# On the CPU and on CUDA.
-
-
 def run_afforest(run: AlgorithmRun) -> Any:
-    """Find the components by the kernels of the CPU or of CUDA."""
+    """On the CPU and on CUDA, run the phases of Afforest."""
     graph, device = run.graph, run.device
     n = graph.num_vertices
     kernels = device.kernels("components")
@@ -176,11 +173,8 @@ def run_afforest(run: AlgorithmRun) -> Any:
     return labels
 
 
-# On the device "python", which has no kernels.
-
-
 def link_edges(run: AlgorithmRun) -> Array:
-    """Link the ends of every edge, then compress, where there are no kernels and no other thread writes."""
+    """On the device "python", link the ends of every edge, then compress; no other thread writes."""
     frontier = run.frontier()
     labels = np.arange(run.graph.num_vertices, dtype=np.uint32)
     process_edges(_link, frontier, [labels], returns="sum")

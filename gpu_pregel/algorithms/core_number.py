@@ -160,11 +160,8 @@ def k_core(graph: GraphLike, k: int | None = None, *, device: DeviceName = "auto
     return core_number(graph, device=device, threads=threads).k_core(k)
 
 
-# On the CPU.
-
-
 def peel(run: AlgorithmRun) -> Array:
-    """Remove vertices level by level, with kernels."""
+    """On the CPU, remove vertices level by level, with kernels."""
     graph, target, phases = run.graph, run.device, run.phases
     n = graph.num_vertices
     kernels = target.kernels("cores")
@@ -188,11 +185,8 @@ def peel(run: AlgorithmRun) -> Array:
     return np.asarray(cores)
 
 
-# On the other devices.
-
-
 def peel_by_operators(run: AlgorithmRun) -> Any:
-    """Remove vertices level by level."""
+    """On the other devices, remove vertices level by level."""
     left = run.frontier(graph=without_repetitions(run.graph))
     degrees, cores = left.upload(left.graph.out_degrees), left.full(-1, np.int32)
     k = 0

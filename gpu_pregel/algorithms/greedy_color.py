@@ -147,11 +147,8 @@ def _vertex_order(graph: Graph, order: str, seed: int) -> Array:
     return vertices[np.argsort(ranks, kind="stable")].astype(np.uint32)
 
 
-# On the CPU.
-
-
 def color(run: AlgorithmRun, order: str, seed: int) -> Array:
-    """Return the colours, found by kernels."""
+    """On the CPU, return the colours, found by kernels."""
     graph, target, phases = run.graph, run.device, run.phases
     kernels = target.kernels("coloring")
     n = graph.num_vertices
@@ -190,11 +187,8 @@ def _sorted_by_class(run: AlgorithmRun, seed: int) -> tuple[Array, Array, int]:
     return vertices, states, min(n, 1 << (kernels.CLASSES - 1 - largest))
 
 
-# On the other devices.
-
-
 def color_by_operators(run: AlgorithmRun, order: str, seed: int) -> Array:
-    """Return the colours."""
+    """On the other devices, return the colours."""
     graph, n, active = run.graph, run.graph.num_vertices, run.frontier()
     ranks = np.empty(n, np.uint32)
     ranks[_vertex_order(graph, order, seed)] = np.arange(n, dtype=np.uint32)

@@ -116,19 +116,13 @@ def local_clustering(
     return ClusteringCoefficients(run.graph, run.stats(), run.trace(), **fields)
 
 
-# On the CPU.
-
-
 def compute_by_rows(run: AlgorithmRun) -> dict[str, Any]:
-    """Count the links in the CSR or in packed rows."""
+    """On the CPU, count the links in the CSR or in packed rows."""
     return _divide_links(run, count_links(run), run.graph.num_vertices, both_directions(run.graph))
 
 
-# On CUDA.
-
-
 def compute_by_tables(run: AlgorithmRun) -> dict[str, Any]:
-    """Count the links in tables of forward rows, which undirected graphs have."""
+    """On CUDA, count the links in tables of forward rows, which undirected graphs have."""
     if run.graph.is_directed:
         return compute_by_operators(run)
     return _divide_links(run, count_forward(run), run.graph.num_stored_edges, run.graph._csr_on(run.device, 0))
@@ -145,11 +139,8 @@ def _divide_links(run: AlgorithmRun, links: Any, size: int, rows: tuple[Any, ...
     return {"coefficients": coefficients, "links": links, "neighbors": neighbors}
 
 
-# On the device "python", and on CUDA if the graph is directed.
-
-
 def compute_by_operators(run: AlgorithmRun) -> dict[str, Any]:
-    """Count the links where there are no kernels."""
+    """On the device "python", and on CUDA for directed graphs, count the links by operators."""
     graph, everything = run.graph, run.frontier(graph=neighborhoods(run.graph))
     links = count_links_by_operators(graph, everything)
     neighbors, coefficients = everything.full(0, np.uint32), everything.full(0, np.float64)

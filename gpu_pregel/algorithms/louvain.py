@@ -118,28 +118,19 @@ def find_communities(
     return Communities(graph, run.stats(), run.trace(), labels=levels[-1], levels=levels, resolution=resolution)
 
 
-# On the CPU.
-
-
 def search_by_kernels(run: AlgorithmRun, search: Search) -> list[Any]:
-    """Return the communities after each level."""
+    """On the CPU, return the communities after each level."""
     graph = run.graph
     return search_communities(CpuLevels(run.device, run.phases, graph.num_vertices), graph, search)
 
 
-# On the device "python".
-
-
 def search_by_operators(run: AlgorithmRun, search: Search) -> list[Any]:
-    """Return the communities after each level."""
+    """On the device "python", return the communities after each level."""
     return search_communities(OperatorLevels(run.frontier(), None), run.graph, search)
 
 
-# On CUDA.
-
-
 def search_large_by_operators(run: AlgorithmRun, search: Search) -> list[Any]:
-    """Return the communities after each level; a GPU is slow where there are few edges, which the CPU searches."""
+    """On CUDA, do the same; a GPU is slow where there are few edges, which the CPU searches."""
     limit = f"{_levels.SERIAL_EDGES:,} stored edges"
     if run.graph.num_stored_edges <= _levels.SERIAL_EDGES:
         run.move_to_host(f"up to {limit} are searched on the CPU, whatever the device of the call")

@@ -119,11 +119,8 @@ def maximal_independent_set(
     return IndependentSet(run.graph, run.stats(), run.trace(), members=members, seed=seed)
 
 
-# On the CPU.
-
-
 def decide(run: AlgorithmRun, seed: int) -> Array:
-    """Return the members, found by kernels."""
+    """On the CPU, return the members, found by kernels."""
     graph, target, phases = run.graph, run.device, run.phases
     kernels = target.kernels("independent_set")
     n, offset = graph.num_vertices, seed_offset(seed)
@@ -141,11 +138,8 @@ def decide(run: AlgorithmRun, seed: int) -> Array:
     return members
 
 
-# On the other devices.
-
-
 def decide_by_operators(run: AlgorithmRun, seed: int) -> Array:
-    """Return the members."""
+    """On the other devices, return the members."""
     active = run.frontier()
     keys = keys_on_device(active, seed)
     states = active.full(_UNDECIDED, np.int32)

@@ -171,11 +171,8 @@ def minimum_spanning_forest(
     return SpanningForest(*figures, edges=edges, weights=weights, labels=labels, maximum=maximum)
 
 
-# On all devices but the CPU, for which see ``_boruvka_cpu``.
-
-
 def grow_by_operators(run: AlgorithmRun, maximum: bool) -> tuple[Any, ...]:
-    """Return the edges, their weights and the labels of the components."""
+    """On the other devices than that of ``_boruvka_cpu``, return the edges, their weights and all labels."""
     graph, n = run.graph, run.graph.num_vertices
     if n > _MAX_VERTICES:
         raise GraphError(f"minimum_spanning_forest takes at most 2^31 vertices on {run.device.name}: pass device='cpu'")

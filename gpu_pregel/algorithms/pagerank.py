@@ -204,11 +204,8 @@ def _divisors(graph: Graph, given: _Settings) -> Array:
     return totals
 
 
-# On the CPU.
-
-
 def iterate_shares(run: AlgorithmRun, given: _Settings) -> _Found:
-    """Iterate over arrays of shares, in the order of degrees where that pays."""
+    """On the CPU, iterate over arrays of shares, in the order of degrees where that pays."""
     graph, phases, dtype = run.graph, run.phases, given.dtype
     n, kernels = graph.num_vertices, run.device.kernels("pagerank")
     none = np.empty(0, dtype)
@@ -241,9 +238,6 @@ def iterate_shares(run: AlgorithmRun, given: _Settings) -> _Found:
         error, unsent = float(changes.sum()), float(dangling.sum())
     phases.run("finish", kernels.finish, n, indptr, divisors, order, shares, following)
     return _Found(following, iterations, error)
-
-
-# On the other devices.
 
 
 def _apply(value: Any, incoming: Any, ctx: Any) -> Any:
@@ -316,7 +310,7 @@ def _equal_program(dtype: Any) -> VertexProgram:
 
 
 def iterate_by_program(run: AlgorithmRun, given: _Settings) -> _Found:
-    """Run a vertex program, one superstep for each iteration."""
+    """On the other devices, run a vertex program, one superstep for each iteration."""
     graph = run.graph
     if given.weights is None and given.teleport is None and given.initial is None:
         dangling = graph._fact("dangling vertices", lambda: int(np.count_nonzero(graph.out_degrees == 0)))

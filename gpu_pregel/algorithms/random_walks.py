@@ -158,11 +158,8 @@ def random_walks(
     return Walks(graph, run.stats(), run.trace(), walks, starts=first, weighted=weighted, p=p, q=q, seed=seed)
 
 
-# On the CPU.
-
-
 def walk_by_kernel(run: AlgorithmRun, first: Array, width: int, options: tuple[int, bool, float, float]) -> Array:
-    """Return uniform walks, each of them by one thread; others by operators."""
+    """On the CPU, return uniform walks, each of them by one thread; others by operators."""
     key, weighted, p, q = options
     if weighted or p != 1.0 or q != 1.0:
         return walk_by_operators(run, first, width, options)
@@ -174,11 +171,8 @@ def walk_by_kernel(run: AlgorithmRun, first: Array, width: int, options: tuple[i
     return walks
 
 
-# On the other devices, and other than uniform walks.
-
-
 def walk_by_operators(run: AlgorithmRun, first: Array, width: int, options: tuple[int, bool, float, float]) -> Array:
-    """Return walks of any kind, step by step."""
+    """On the other devices, and for other than uniform walks, make all walks step by step."""
     graph, walkers = run.graph, run.frontier(graph=items(len(first)))
     key, weighted, p, q = options
     walks = walkers.full(-1, np.int64, len(first) * width)

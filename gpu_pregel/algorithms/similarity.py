@@ -243,13 +243,10 @@ def _similarity(run: AlgorithmRun, kind: int, pairs: Any, weighted: bool) -> Pai
     return PairScores(*figures, first, second, scores=scores, adjacent=given is None, weighted=weighted)
 
 
-# On the CPU.
-
-
 def score_by_kernels(
     run: AlgorithmRun, given: tuple[Array, Array] | None, kind: int, weighted: bool
 ) -> tuple[Array, Array, Any]:
-    """Return the pairs, of all adjacent vertices if none are given, and their scores."""
+    """On the CPU, return the pairs, of all adjacent vertices if none are given, and their scores."""
     if weighted:
         return score_by_operators(run, given, kind, weighted)
     graph, threads = without_repetitions(run.graph), run.device.threads or 1
@@ -266,13 +263,10 @@ def score_by_kernels(
     return first, second, scores
 
 
-# On the other devices, and by weights.
-
-
 def score_by_operators(
     run: AlgorithmRun, given: tuple[Array, Array] | None, kind: int, weighted: bool
 ) -> tuple[Array, Array, Any]:
-    """Return the pairs, of all adjacent vertices if none are given, and their scores."""
+    """On the other devices, and by weights, do the same."""
     graph = without_repetitions(run.graph)
     first, second = _adjacent_pairs(graph, run.device.threads or 1) if given is None else given
     # Operators run over vertices: those of a graph without edges, one for each pair.

@@ -179,9 +179,6 @@ def sssp(
     return Distances(graph, run.stats(), run.trace(), sources, delta=width, distances=distances)
 
 
-# On the CPU; for the other devices see ``_path_relaxation``.
-
-
 def _weight_facts(graph: Graph) -> tuple[float, float]:
     """Return the largest and the mean weight, of those that are finite."""
 
@@ -234,7 +231,10 @@ def _default_delta(graph: Graph) -> float:
 
 
 def step_by_bins(run: AlgorithmRun, sources: Array, delta: float | None, limit: float) -> tuple[float, Array]:
-    """Return delta and the distances, by delta-stepping; no path is longer than ``limit``."""
+    """On the CPU, step from bin to bin; ``_path_relaxation`` is for the other devices.
+
+    Return delta and the distances, of which none is above ``limit``.
+    """
     delta = delta or _default_delta(run.graph)
     return delta, _DeltaStepping(run, min(delta, _WIDEST), limit).run(sources)
 

@@ -104,11 +104,8 @@ def strongly_connected_components(
     return StrongComponents(run.graph, run.stats(), run.trace(), labels=labels)
 
 
-# On the CPU.
-
-
 def search_around_pivot(run: AlgorithmRun) -> Array:
-    """Find the largest component by two searches and trim the rest, then search depth-first, with kernels."""
+    """On the CPU, find the largest component by two searches and trim the rest, then search depth-first."""
     graph, target = run.graph, run.device
     kernels, n = target.kernels("strong_components"), graph.num_vertices
     labels: Array = target.empty(n, np.uint32)
@@ -165,11 +162,11 @@ def _is_dense(graph: Graph, indptr: Array, new: Array) -> bool:
     return int((indptr[new + 1] - indptr[new]).sum()) > graph.num_stored_edges // _EDGE_SHARE
 
 
-# On the other devices.
-
-
 def color_by_operators(run: AlgorithmRun) -> Array:
-    """Repeat: trim; propagate the smallest number forwards; the vertices that it reaches backwards are a component."""
+    """On the other devices, repeat: trim, and propagate the smallest number forwards.
+
+    The vertices that it reaches backwards are a component.
+    """
     n, live = run.graph.num_vertices, run.frontier()
     indptr, indices, _ = live.csr()
     in_indptr, in_indices, _ = live.csc()

@@ -105,20 +105,14 @@ def topological_order(
     return TopologicalOrder(run.graph, run.stats(), run.trace(), levels=levels, order=order)
 
 
-# On the CPU.
-
-
 def sort(run: AlgorithmRun) -> tuple[Array, Array, Array]:
-    """Return the number of in-edges that are left of each vertex, the levels and the order, found by one thread."""
+    """On the CPU, return the number of in-edges left of each vertex, the levels and the order, by one thread."""
     n = run.graph.num_vertices
     waiting, levels, order = np.zeros((3, n), np.int64)
     sort_topologically = run.device.kernels("orders").sort_topologically
     rows = run.graph.indptr, run.graph.indices
     run.phases.run("sort", sort_topologically, min(n, 1), *rows, waiting, levels, order)
     return waiting, levels, order
-
-
-# On the other devices.
 
 
 def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int) -> bool:
@@ -130,7 +124,7 @@ def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int
 
 
 def remove_edges(run: AlgorithmRun) -> tuple[Array, Array, Array]:
-    """Remove the edges of vertices without in-edges, level by level."""
+    """On the other devices, remove the edges of vertices without in-edges, level by level."""
     graph = run.graph
     frontier = run.frontier(graph.in_degrees == 0)
     waiting = frontier.upload(graph.in_degrees)

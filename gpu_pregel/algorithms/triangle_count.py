@@ -95,11 +95,8 @@ def triangle_count(
     return TriangleCounts(run.graph, run.stats(), run.trace(), counts=counts)
 
 
-# On the device "python"; for the CPU and CUDA see ``_triangles``.
-
-
 def count_by_operators(run: AlgorithmRun) -> Any:
-    """Count where there are no kernels."""
+    """On the device "python", count the triangles of each vertex; for the CPU and CUDA see ``_triangles``."""
     frontier = run.frontier(graph=neighborhoods(run.graph))
     counts = count_links_by_operators(run.graph, frontier)
     process_vertices(_halve, frontier, [counts])
