@@ -144,7 +144,9 @@ class ProgramSums(NeighborSums):
     ) -> tuple[Array, float, float]:
         """See :meth:`NeighborSums.advance`."""
         program = _WEIGHTED_SUMS if self._weighted else _SUMS
-        found = self._run.program(program, graph=self._graph, phase="sum", initial=values, max_supersteps=2)
+        found = self._run.program(
+            program, graph=self._graph, phase="sum", one_row=True, initial=values, max_supersteps=2
+        )
         result = scale * (found.to_numpy() + own * values) + shift
         return result, float(np.abs(result).sum()), math.sqrt(float((result * result).sum()))
 
