@@ -104,7 +104,7 @@ def find_communities(
 ) -> Communities:
     """Check the arguments of Louvain's or, with ``refine``, of Leiden's method, and search."""
     graph, device = run.graph, run.device
-    check_weights(graph, "leiden" if refine else "louvain")
+    check_weights(graph, run.name)
     resolution = check_resolution(resolution)
     if max_levels is not None:
         max_levels = check_integer("max_levels", max_levels, 1)
