@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.phases import Phases
@@ -20,11 +21,11 @@ _DEGREE = 3
 _CHUNK = 1 << 10
 
 
-def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> tuple[Any, ...]:
-    """Return the edges, their weights, the labels of the components, statistics and the trace."""
+def find_forest(run: AlgorithmRun, maximum: bool) -> tuple[Any, ...]:
+    """Return the edges, their weights and the labels of the components."""
+    graph, target, phases = run.graph, run.device, run.phases
     kernels = target.kernels("spanning_forest")
     n, m = graph.num_vertices, graph.num_stored_edges
-    phases = Phases(target, shown=progress)
     words, rule = _words(graph), _rule(graph, maximum)
     with phases.measure("prepare"):
         forest = _Forest(graph, target, phases, kernels, wide=words.dtype == np.uint64 or m >= 1 << 32)
@@ -46,7 +47,7 @@ def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> 
     ends = edges[:, 0], edges[:, 1]
     phases.run("locate", kernels.locate, len(positions), graph.indptr, graph.indices, positions, *ends)
     weights = None if graph.weights is None else graph.weights[positions]
-    return edges, weights, forest.parents, phases.stats(), phases.trace()
+    return edges, weights, forest.parents
 
 
 class _Forest:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.traverse.frontier import Frontier
@@ -87,10 +88,17 @@ _COUNTING: tuple[tuple[Any, Any, Any], ...] = (
 """What adds up the numbers of paths to the in-neighbours of the level before."""
 
 
-def add_dependencies(
-    graph: Graph, sources: Array, everything: Frontier, *, extra: float, with_edges: bool
+def sum_dependencies(
+    run: AlgorithmRun, graph: Graph, sources: Array, *, weighted: bool, extra: float, with_edges: bool
 ) -> tuple[Array, Array]:
     """Return the sum of the dependencies of the sources on each vertex, and on each stored edge if ``with_edges``."""
+    add = _add_weighted_dependencies if weighted else _add_dependencies
+    return add(graph, sources, run.frontier(graph=graph), extra=extra, with_edges=with_edges)
+
+
+def _add_dependencies(
+    graph: Graph, sources: Array, everything: Frontier, *, extra: float, with_edges: bool
+) -> tuple[Array, Array]:
     n = graph.num_vertices
     scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
     edges = everything.full(0.0, np.float64, max(1, graph.num_stored_edges) if with_edges else 1)
@@ -264,10 +272,10 @@ def _start_weighted(v: Any, distances: Any, paths: Any) -> None:
     paths[v] = 0.0
 
 
-def add_weighted_dependencies(
+def _add_weighted_dependencies(
     graph: Graph, sources: Array, everything: Frontier, *, extra: float, with_edges: bool
 ) -> tuple[Array, Array]:
-    """Do as :func:`add_dependencies` with the weights of the edges as their lengths.
+    """Take the weights of the edges as their lengths.
 
     Distances are found as by Bellman and Ford; a vertex is on the level after the last of its predecessors.
     """

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._degree_order import order_by_out_degree
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.phases import Phases
@@ -33,10 +34,17 @@ _BLOCK_MEMORY = 1 << 28
 """Bytes for the arrays of all blocks."""
 
 
-def add_dependencies(
-    graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
+def sum_dependencies(
+    run: AlgorithmRun, graph: Graph, sources: Array, *, weighted: bool, extra: float, with_edges: bool
 ) -> tuple[Array, Array]:
     """Return the sum of the dependencies of the sources on each vertex and, if ``with_edges``, on each stored edge."""
+    add = _add_weighted_dependencies if weighted else _add_dependencies
+    return add(graph, sources, run.device, run.phases, extra=extra, with_edges=with_edges)
+
+
+def _add_dependencies(
+    graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
+) -> tuple[Array, Array]:
     n, m = graph.num_vertices, graph.num_stored_edges
     size = 49 * n + (8 * m if with_edges else 0)
     blocks = min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size))
@@ -87,10 +95,10 @@ def _launch_parts(
             bar.update(begin + len(part), len(sources))
 
 
-def add_weighted_dependencies(
+def _add_weighted_dependencies(
     graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
 ) -> tuple[Array, Array]:
-    """Do as :func:`add_dependencies` with the weights of the edges as their lengths, always by blocks of sources."""
+    """Take the weights of the edges as their lengths, and search always by blocks of sources."""
     n, m = graph.num_vertices, graph.num_stored_edges
     size = 44 * n + (8 * m if with_edges else 0)
     blocks = max(1, min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size)))

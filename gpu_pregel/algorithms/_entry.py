@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class Algorithm(NamedTuple):
         Authors, short title and year, for the README.
     cost : str
         Work in terms of n vertices and m stored edges, for the README: "O(n + m)".
+    implementations : dict of str to str
+        What runs on each kind of device: "cpu", "cuda", which the emulated device follows unless it is named,
+        "emulated", "python", and "*" for the others. A name is that of a function in the algorithm's module, or in
+        another one of this package as "MODULE:NAME". All have the same parameters, the first of which is the
+        ``AlgorithmRun``. An algorithm that only runs vertex programs or operators may have none.
     devices : tuple of str
         The devices on which it runs.
     gpu_from : int or None
@@ -108,6 +114,7 @@ class Algorithm(NamedTuple):
     options: tuple[Option, ...] = ()
     paper: str = ""
     cost: str = ""
+    implementations: Mapping[str, str] = MappingProxyType({})
     devices: tuple[str, ...] = ("cpu", "cuda", "emulated", "python")
     gpu_from: int | None = None
     peers: tuple[str, ...] = ()
@@ -136,6 +143,17 @@ class Algorithm(NamedTuple):
         """Import and return the function."""
         function: Callable[..., Any] = getattr(import_module(self.home), self.name)
         return function
+
+    def load_implementation(self, device: str) -> Callable[..., Any]:
+        """Import and return what runs on a device, given by its name, such as "cuda:1"."""
+        kind = device.partition(":")[0]
+        kinds = (kind, "cuda", "*") if kind == "emulated" else (kind, "*")
+        path = next(self.implementations[kind] for kind in kinds if kind in self.implementations)
+        module, _, name = path.rpartition(":")
+        implementation: Callable[..., Any] = getattr(
+            import_module(f"{_PACKAGE}.{module}" if module else self.home), name
+        )
+        return implementation
 
     def load_checker(self) -> Callable[..., None]:
         """Import and return the checker, which raises ``VerificationError`` if the result is wrong."""

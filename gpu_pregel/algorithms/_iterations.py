@@ -10,14 +10,12 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_weights_nonnegative
 from gpu_pregel.algorithms._degree_order import order_by_out_degree
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.arguments import check_flag
-from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import run
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
 
 Array = np.ndarray[Any, Any]
@@ -111,45 +109,77 @@ _SUMS, _WEIGHTED_SUMS = (
 
 
 class NeighborSums:
-    """Sums over the in-neighbours of every vertex on a device, and norms; vectors are float64[n] in host memory.
+    """Sums over the in-neighbours of every vertex of a graph, and norms; vectors are float64[n] in host memory.
 
-    On the CPU vertices may be renumbered: ``arrange`` and ``restore`` translate vectors.
+    With ``reorder`` vertices may be renumbered: ``arrange`` and ``restore`` translate vectors.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        *,
-        weighted: bool,
-        device: DeviceName,
-        threads: int | None,
-        progress: bool,
-        reorder: bool = False,
-    ) -> None:
-        self._graph, self._weighted, self._device, self._progress = graph, weighted, device, progress
-        self._target = get_device(device, threads=threads)
-        self._phases = Phases(self._target, shown=progress)
-        self._rows: list[dict[str, Any]] = []
+    def __init__(self, run: AlgorithmRun, graph: Graph, *, weighted: bool, reorder: bool = False) -> None:
+        self._run, self._graph, self._weighted = run, graph, weighted
+
+    def arrange(self, vector: Array) -> Array:
+        """Return a vector by vertex number in the order of this object."""
+        return vector
+
+    def restore(self, vector: Array) -> Array:
+        """Return a vector of this object by vertex number."""
+        return vector
+
+    def advance(
+        self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
+    ) -> tuple[Array, float, float]:
+        """Return ``scale * (sums + own * values) + shift``, its L1 norm and its L2 norm."""
+        raise NotImplementedError
+
+    def normalise(self, values: Array, divisor: float, before: Array) -> float:
+        """Divide values by a number, in place, and return their total distance from ``before`` (L1)."""
+        raise NotImplementedError
+
+
+class ProgramSums(NeighborSums):
+    """Sums on the other devices, by a vertex program."""
+
+    def advance(
+        self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
+    ) -> tuple[Array, float, float]:
+        """See :meth:`NeighborSums.advance`."""
+        program = _WEIGHTED_SUMS if self._weighted else _SUMS
+        found = self._run.program(
+            program, graph=self._graph, phase="sum", one_row=True, initial=values, max_supersteps=2
+        )
+        result = scale * (found.to_numpy() + own * values) + shift
+        return result, float(np.abs(result).sum()), math.sqrt(float((result * result).sum()))
+
+    def normalise(self, values: Array, divisor: float, before: Array) -> float:
+        """See :meth:`NeighborSums.normalise`."""
+        values /= divisor
+        return float(np.abs(values - before).sum())
+
+
+class KernelSums(NeighborSums):
+    """Sums on the CPU, by kernels, in the order of degrees where that pays."""
+
+    def __init__(self, run: AlgorithmRun, graph: Graph, *, weighted: bool, reorder: bool = False) -> None:
+        super().__init__(run, graph, weighted=weighted)
+        self._kernels: Any = run.device.kernels("neighbor_sums")
         self._order: Array | None = None
-        if self._target.name == "cpu":
-            self._kernels: Any = self._target.kernels("neighbor_sums")
-            self._csc = self._arranged_edges(reorder)
-            self._blocks = block_count(graph.num_vertices, graph.num_stored_edges)
+        self._csc = self._arranged_edges(reorder)
+        self._blocks = block_count(graph.num_vertices, graph.num_stored_edges)
 
     def _arranged_edges(self, reorder: bool) -> tuple[Array, Array, Array]:
         indptr, indices, weights = self._graph.csc
         if self._weighted and weights is not None:
             return indptr, indices, np.asarray(weights, np.float64)
-        if reorder and (ordered := order_by_out_degree(self._graph, self._phases, self._target)):
+        if reorder and (ordered := order_by_out_degree(self._graph, self._run.phases, self._run.device)):
             self._order, indptr, indices = ordered
         return indptr, indices, np.empty(0)
 
     def arrange(self, vector: Array) -> Array:
-        """Return a vector by vertex number in the order of this object."""
+        """See :meth:`NeighborSums.arrange`."""
         return vector if self._order is None else vector[self._order]
 
     def restore(self, vector: Array) -> Array:
-        """Return a vector of this object by vertex number."""
+        """See :meth:`NeighborSums.restore`."""
         if self._order is None:
             return vector
         restored: Array = np.empty_like(vector)
@@ -159,41 +189,16 @@ class NeighborSums:
     def advance(
         self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
     ) -> tuple[Array, float, float]:
-        """Return ``scale * (sums + own * values) + shift``, its L1 norm and its L2 norm."""
-        if self._target.name != "cpu":
-            result = scale * (self._sums(values) + own * values) + shift
-            return result, float(np.abs(result).sum()), math.sqrt(float((result * result).sum()))
+        """See :meth:`NeighborSums.advance`."""
         result = np.empty_like(values)
         totals, squares = np.empty(self._blocks), np.empty(self._blocks)
         arguments = (self._blocks, *self._csc, values, own, scale, shift, result, totals, squares)
-        self._phases.run("sum", self._kernels.advance, self._blocks, *arguments, chunk=1)
+        self._run.phases.run("sum", self._kernels.advance, self._blocks, *arguments, chunk=1)
         return result, float(totals.sum()), math.sqrt(float(squares.sum()))
 
-    def _sums(self, values: Array) -> Array:
-        """Run one superstep of the vertex program."""
-        program = _WEIGHTED_SUMS if self._weighted else _SUMS
-        found = run(
-            self._graph, program, initial=values, max_supersteps=2, device=self._device, progress=self._progress
-        )
-        self._rows.append({"phase": "sum", **{key: found.stats[key] for key in ("seconds", "compile_seconds")}})
-        return found.to_numpy()
-
     def normalise(self, values: Array, divisor: float, before: Array) -> float:
-        """Divide values by a number, in place, and return their total distance from ``before`` (L1)."""
-        if self._target.name != "cpu":
-            values /= divisor
-            return float(np.abs(values - before).sum())
+        """See :meth:`NeighborSums.normalise`."""
         changes = np.zeros(max(1, -(-len(values) // _CHUNK)))
-        self._phases.run(
-            "normalise", self._kernels.normalise, len(values), divisor, before, values, changes, chunk=_CHUNK
-        )
+        arguments = (divisor, before, values, changes)
+        self._run.phases.run("normalise", self._kernels.normalise, len(values), *arguments, chunk=_CHUNK)
         return float(changes.sum())
-
-    def trace(self) -> tuple[dict[str, Any], ...]:
-        """Return one row per phase."""
-        return (*self._phases.trace(), *self._rows)
-
-    def stats(self) -> dict[str, Any]:
-        """Return the device, the number of threads, the total duration in seconds, and that of compiling apart."""
-        totals = {key: sum(row[key] for row in self.trace()) for key in ("seconds", "compile_seconds")}
-        return {**self._phases.stats(), **totals}

@@ -194,6 +194,8 @@ class LevelPhases(Protocol):
 
 def search_communities(phases: LevelPhases, graph: Graph, search: Search) -> list[Any]:
     """Return the communities after each level of the last iteration."""
+    if not graph.num_vertices:
+        return [np.empty(0, np.uint32)]
     level, total = phases.first_level(graph, weight_factor(graph, search.resolution))
     objective = Objective(total, search.resolution)
     found: list[Any] = []

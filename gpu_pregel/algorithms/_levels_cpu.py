@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._levels import Level, LevelPhases, Objective, Search, is_serial
-from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.csr import CSR, build_csr, read_only
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.phases import Phases
@@ -24,10 +24,10 @@ _COMMUNITIES_AT_ONCE = 4
 class CpuLevels:
     """Moves, refines and aggregates with kernels; each thread has a row of the tables in which it sums weights."""
 
-    def __init__(self, device: CpuDevice, phases: Phases, n: int) -> None:
+    def __init__(self, device: Device, phases: Phases, n: int) -> None:
         self._device = device
         self._phases = phases
-        self._threads = device.threads
+        self._threads = device.threads or 1
         self._n = n
         device.require(self._threads * n * 12 + 40 * n, f"the search for communities with {self._threads} threads")
         self._slots = np.zeros(16, np.int64)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.algorithms._paths import UNREACHED
-from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import ProgramResult, run
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
@@ -52,12 +51,19 @@ def _longer(dtype: Any) -> Any:
     return longer
 
 
-def shorten_all(graph: Graph, sources: Array, device: DeviceName, progress: bool) -> ProgramResult:
+def shorten(run: AlgorithmRun, sources: Array, delta: float | None, limit: float) -> tuple[float, Any]:
+    """Return delta and the distances; a finite one shortens the paths to near vertices first."""
+    if delta is None or delta == np.inf:
+        return np.inf, _shorten_all(run, sources)
+    return delta, _shorten_near(run.frontier(sources), sources, delta)
+
+
+def _shorten_all(run: AlgorithmRun, sources: Array) -> Any:
     """Run the vertex program until no distance changes."""
     start: dict[str, Any] = {"parameters": {"source": int(sources[0])}}
     if len(sources) > 1:
-        start.update(initial=_start(graph, sources), frontier=sources)
-    return run(graph, _program(_distance_type(graph)), **start, device=device, progress=progress)
+        start.update(initial=_start(run.graph, sources), frontier=sources)
+    return run.program(_program(_distance_type(run.graph)), phase="shorten paths", **start).values
 
 
 def _distance_type(graph: Graph) -> Any:
@@ -102,7 +108,7 @@ def _find_least(v: Any, least: Any, distances: Any) -> Any:
     return 0
 
 
-def shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
+def _shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
     """Relax the edges of near vertices until none is left, then make the next far ones near."""
     n, dtype = near.graph.num_vertices, _distance_type(near.graph)
     is_float, unreached = np.dtype(dtype).kind == "f", _unreached(dtype)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_number, vertex_numbers
+from gpu_pregel.algorithms._driver import host_device
 from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.results import VertexResult
 
@@ -82,7 +82,7 @@ def source_numbers(graph: Graph, source: Any) -> Array:
 
 def find_predecessors(graph: Graph, sources: Array, distances: Array) -> Array:
     """Return the smallest predecessors that form a tree, int64[n]; see ``Distances.predecessors``."""
-    target = get_device("cpu")
+    target = host_device()
     kernels: Any = target.kernels("predecessors")
     n = graph.num_vertices
     predecessors: Array = target.empty(n, np.int64)

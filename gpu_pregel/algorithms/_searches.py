@@ -5,16 +5,16 @@ Manuel Then et al.: The More the Merrier: Efficient Multi-Source Graph Traversal
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.algorithms.connected_components import connected_components
-from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
@@ -29,22 +29,16 @@ _BYTES_PER_VERTEX = 3 * 64 + 2 * 4 + 4 * 8
 
 
 class Searches:
-    """Searches on a graph and a device, with their statistics and their trace: kernels on the CPU, else operators."""
+    """Searches of a run on its graph, or on another one."""
 
-    def __init__(self, graph: Graph, target: Device, *, progress: bool) -> None:
-        self.graph, self.target = graph, target
-        self.everyone = Frontier(graph, device=target.name, threads=target.threads, progress=progress)
-        self._phases = Phases(target, shown=progress)
-        self._rows: list[dict[str, Any]] = []
+    def __init__(self, run: AlgorithmRun, graph: Graph | None = None) -> None:
+        self._run, self.target = run, run.device
+        self.graph = run.graph if graph is None else graph
 
-    def trace(self) -> tuple[dict[str, Any], ...]:
-        """Return a row per superstep and phase."""
-        return (*self._rows, *self.everyone.trace(), *self._phases.trace())
-
-    def stats(self) -> dict[str, Any]:
-        """Return the device, the number of threads, and the seconds of everything."""
-        totals = {key: sum(row[key] for row in self.trace()) for key in ("seconds", "compile_seconds")}
-        return {"device": self.target.name, "threads": self.target.threads, **totals}
+    @cached_property
+    def everyone(self) -> Frontier:
+        """All vertices."""
+        return self._run.frontier(graph=self.graph)
 
     def run(
         self, sources: Array | None = None, *, transpose: bool = False, by_source: bool = False, counted: bool = True
@@ -58,28 +52,26 @@ class Searches:
             source over the vertices that it reaches, of which only the largest distance unless ``counted``. Inverses of
             distances are in units of ``1 / inverse_unit(k)`` for k sources, ``1 / inverse_unit(n)`` ``by_source``.
         """
-        if self.target.name == "cpu":
-            return self._on_cpu(sources, transpose, by_source, counted)
-        numbers = np.arange(self.graph.num_vertices) if sources is None else sources
-        return _by_operators(self.everyone, numbers, transpose, by_source)
+        raise NotImplementedError
 
     def hops(self, sources: Array, *, transpose: bool = False, limit: int | None = None) -> Array:
         """Return the number of edges from the nearest source to each vertex, -1 where there are more than ``limit``."""
-        if self.target.name != "cpu":
-            return _hops_by_operators(self.everyone, sources, transpose, limit)
-        graph = self.graph.transpose() if transpose else self.graph
-        found = bfs(graph, self.graph.to_ids(sources), max_hops=limit, device="cpu", threads=self.target.threads)
-        self._rows += found.trace
-        return found.to_numpy()
+        raise NotImplementedError
 
     def components(self) -> Array:
         """Return the smallest vertex of each vertex's (weak) component, int64[n]."""
-        found = connected_components(self.graph, device=self.target.name, threads=self.target.threads)
-        self._rows += found.trace
-        return found.to_numpy().astype(np.int64)
+        labels: Array = self._run.call(connected_components, self.graph).to_numpy()
+        return labels.astype(np.int64)
 
-    def _on_cpu(self, sources: Array | None, transpose: bool, by_source: bool, counted: bool) -> Array:
-        graph, target = self.graph, self.target
+
+class KernelSearches(Searches):
+    """Searches on the CPU, by kernels, of 512 sources at once."""
+
+    def run(
+        self, sources: Array | None = None, *, transpose: bool = False, by_source: bool = False, counted: bool = True
+    ) -> Array:
+        """See :meth:`Searches.run`."""
+        graph, target, phases = self.graph, self.target, self._run.phases
         n = graph.num_vertices
         kernels = target.kernels("searches")
         out, back = (graph.csc, graph.to_csr()) if transpose else (graph.to_csr(), graph.csc)
@@ -90,19 +82,40 @@ class Searches:
         target.require(threads * n * _BYTES_PER_VERTEX, f"searching from {count:,} sources on {threads} threads")
         if batches > 1:
             ranks = np.empty(n, np.uint32)
-            self._phases.run("cluster", kernels.cluster, 1, out.indptr, out.indices, ranks)
+            phases.run("cluster", kernels.cluster, 1, out.indptr, out.indices, ranks)
             places = np.argsort(ranks[order], kind="stable")
             order = order[places]
         of_targets = np.zeros(0 if by_source else n * _FIGURES, np.int64)
         of_sources = np.zeros((count if by_source else 0, _FIGURES), np.int64)
         arrays = (out.indptr, out.indices, back.indptr, back.indices, order.astype(np.uint32))
         figures = (inverse_unit(n if by_source else count), counted, of_targets, of_sources)
-        self._phases.run("search", kernels.search, batches, *arrays, *figures, chunk=1)
+        phases.run("search", kernels.search, batches, *arrays, *figures, chunk=1)
         if not by_source:
             return of_targets.reshape(n, _FIGURES)
         if batches > 1:
             of_sources[places] = of_sources.copy()
         return of_sources
+
+    def hops(self, sources: Array, *, transpose: bool = False, limit: int | None = None) -> Array:
+        """See :meth:`Searches.hops`."""
+        graph = self.graph.transpose() if transpose else self.graph
+        hops: Array = self._run.call(bfs, graph, self.graph.to_ids(sources), max_hops=limit).to_numpy()
+        return hops
+
+
+class OperatorSearches(Searches):
+    """Searches on the other devices, by operators, of 64 sources at once."""
+
+    def run(
+        self, sources: Array | None = None, *, transpose: bool = False, by_source: bool = False, counted: bool = True
+    ) -> Array:
+        """See :meth:`Searches.run`."""
+        numbers = np.arange(self.graph.num_vertices) if sources is None else sources
+        return _by_operators(self.everyone, numbers, transpose, by_source)
+
+    def hops(self, sources: Array, *, transpose: bool = False, limit: int | None = None) -> Array:
+        """See :meth:`Searches.hops`."""
+        return _hops_by_operators(self.everyone, sources, transpose, limit)
 
 
 def inverse_unit(vertices: int) -> int:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.algorithms._degree_order import count_groups, place_vertices
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_edges
 from gpu_pregel.kernels.library import atomics
@@ -34,22 +34,17 @@ _PACKED_BYTES = 12
 _WORD_BITS, _SMALL_BYTES = 32, 1 << 12
 
 
-def has_kernels(graph: Graph, target: Device) -> bool:
-    """Return whether a device has kernels for ``count_links``; those of CUDA are for undirected graphs."""
-    return target.name == "cpu" if graph.is_directed else target.name != "python"
-
-
-def count_links(graph: Graph, target: Device, phases: Phases) -> Any:
+def count_links(run: AlgorithmRun) -> Array:
     """Count the edges among the neighbours of each vertex, int64[n], without self-loops and repeated edges.
 
     Neighbours are the other ends of edges in either direction. In a directed graph, opposite edges count as two.
     """
-    if not target.is_host:
-        return _count_forward(graph, target, phases)
+    graph, target = run.graph, run.device
     if graph.is_directed or _is_skewed(graph):
-        return _count_packed(graph, target, phases)
+        return _count_packed(run)
     links = target.zeros(graph.num_vertices, np.int64)
-    phases.run("count", target.kernels("triangles").count_plain, graph.num_vertices, graph.indptr, graph.indices, links)
+    rows = graph.indptr, graph.indices
+    run.phases.run("count", target.kernels("triangles").count_plain, graph.num_vertices, *rows, links)
     return np.asarray(links)
 
 
@@ -116,7 +111,9 @@ class _Pieces(NamedTuple):
     total: int
 
 
-def _count_forward(graph: Graph, target: Device, phases: Phases) -> Any:
+def count_forward(run: AlgorithmRun) -> Any:
+    """Count the same on CUDA, in an undirected graph."""
+    graph, target, phases = run.graph, run.device, run.phases
     n, kernels = graph.num_vertices, target.kernels("triangles")
     rows = graph._csr_on(target, _forward_bytes(graph))
     counts = target.zeros(n, np.int64)
@@ -174,7 +171,8 @@ def _is_skewed(graph: Graph) -> bool:
     return degree > _SKEW * m / n or degree > n / 32
 
 
-def _count_packed(graph: Graph, target: Device, phases: Phases) -> Array:
+def _count_packed(run: AlgorithmRun) -> Array:
+    graph, target, phases = run.graph, run.device, run.phases
     n, threads = graph.num_vertices, target.threads or 1
     kernels = target.kernels("packed_rows")
     rows = both_directions(graph)

@@ -12,16 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpu_pregel.algorithms import _dependencies, _dependencies_cpu
 from gpu_pregel.algorithms._arguments import vertex_numbers
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.errors import ArgumentError, GraphError
 from gpu_pregel.host.arguments import check_flag, check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import Result, VertexResult
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 
 Array = np.ndarray[Any, Any]
 
@@ -124,7 +121,7 @@ class EdgeBetweennessScores(Result):
         return f"<EdgeBetweennessScores: {len(self):,} edges, {self.summary()['sources']:,} sources>"
 
 
-@chooses_device
+@documented
 def betweenness_centrality(
     graph: GraphLike,
     *,
@@ -146,7 +143,7 @@ def betweenness_centrality(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     sources : int or array_like of ids, optional
         Use only the paths that start at these vertices, or at this number of random vertices, and scale the scores
         up, which estimates them. Default: all vertices.
@@ -160,11 +157,7 @@ def betweenness_centrality(
     weighted : bool, default True
         Whether the weights of the edges, if the graph has any, are their lengths; otherwise each has length 1. An edge
         of infinite length is on no shortest path.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show progress on stderr.
+    {options}
 
     Returns
     -------
@@ -178,10 +171,7 @@ def betweenness_centrality(
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
         ``weighted``, and a weight is not above 0.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Notes
     -----
@@ -198,14 +188,13 @@ def betweenness_centrality(
     >>> gp.betweenness_centrality(path, normalized=False).scores.tolist()
     [0.0, 2.0, 2.0, 0.0]
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("betweenness_centrality", graph, device, threads, progress)
+    graph = run.graph
     normalized, endpoints = check_flag("normalized", normalized), check_flag("endpoints", endpoints)
     weighted = _check_lengths(graph, weighted, "betweenness_centrality")
     chosen = _chosen_sources(graph, sources, seed)
-    options: dict[str, Any] = {"extra": 1.0 if endpoints else 0.0, "with_edges": False}
-    _, totals, _, stats, trace = _dependencies_of(
-        graph, chosen, options, weighted=weighted, device=device, threads=threads, progress=progress
-    )
+    extra = 1.0 if endpoints else 0.0
+    totals, _ = run.execute(*_searched(graph, chosen), weighted=weighted, extra=extra, with_edges=False)
     n = graph.num_vertices
     scores = totals * _scale(n, chosen, normalized=normalized, directed=graph.is_directed, endpoints=endpoints)
     if chosen is not None and not endpoints and n > 2:
@@ -213,9 +202,7 @@ def betweenness_centrality(
         k = len(chosen)
         scores[chosen] *= k / (k - 1) if k > 1 else 0.0
     return BetweennessScores(
-        graph=graph,
-        stats=stats,
-        trace=trace,
+        *(graph, run.stats(), run.trace()),
         scores=scores,
         sources=chosen,
         normalized=normalized,
@@ -224,7 +211,7 @@ def betweenness_centrality(
     )
 
 
-@chooses_device
+@documented
 def edge_betweenness_centrality(
     graph: GraphLike,
     *,
@@ -246,7 +233,7 @@ def edge_betweenness_centrality(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     sources : int or array_like of ids, optional
         Use only the paths that start at these vertices, or at this number of random vertices, and scale the scores
         up, which estimates them. Default: all vertices.
@@ -258,11 +245,7 @@ def edge_betweenness_centrality(
     weighted : bool, default True
         Whether the weights of the edges, if the graph has any, are their lengths; otherwise each has length 1. An edge
         of infinite length is on no shortest path.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show progress on stderr.
+    {options}
 
     Returns
     -------
@@ -276,10 +259,7 @@ def edge_betweenness_centrality(
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
         ``weighted``, and a weight is not above 0.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Notes
     -----
@@ -294,14 +274,13 @@ def edge_betweenness_centrality(
     >>> gp.edge_betweenness_centrality(path, normalized=False).to_dict()
     {('a', 'b'): 3.0, ('b', 'c'): 4.0, ('c', 'd'): 3.0}
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("edge_betweenness_centrality", graph, device, threads, progress)
+    graph = run.graph
     normalized = check_flag("normalized", normalized)
     weighted = _check_lengths(graph, weighted, "edge_betweenness_centrality")
     chosen = _chosen_sources(graph, sources, seed)
-    options: dict[str, Any] = {"extra": 0.0, "with_edges": True}
-    simple, _, totals, stats, trace = _dependencies_of(
-        graph, chosen, options, weighted=weighted, device=device, threads=threads, progress=progress
-    )
+    simple, numbers = _searched(graph, chosen)
+    _, totals = run.execute(simple, numbers, weighted=weighted, extra=0.0, with_edges=True)
     edge_sources = np.repeat(np.arange(simple.num_vertices), simple.out_degrees)
     edge_targets = simple.indices.astype(np.int64)
     kept = edge_sources != edge_targets
@@ -311,9 +290,7 @@ def edge_betweenness_centrality(
         kept = edge_sources < edge_targets
     scale = _scale(graph.num_vertices, chosen, normalized=normalized, directed=graph.is_directed, endpoints=True)
     return EdgeBetweennessScores(
-        graph=graph,
-        stats=stats,
-        trace=trace,
+        *(graph, run.stats(), run.trace()),
         scores=totals[kept] * scale,
         edge_sources=edge_sources[kept],
         edge_targets=edge_targets[kept],
@@ -359,29 +336,10 @@ def _chosen_sources(graph: Graph, sources: Any, seed: Any) -> Array | None:
     return None if len(chosen) == n else np.sort(chosen).astype(np.int64)
 
 
-def _dependencies_of(
-    graph: Graph,
-    chosen: Array | None,
-    options: dict[str, Any],
-    *,
-    weighted: bool,
-    device: DeviceName,
-    threads: int | None,
-    progress: bool,
-) -> tuple[Graph, Array, Array, dict[str, Any], Any]:
-    """Return the graph without repeated edges, the sums of the dependencies on its vertices and edges, and figures."""
-    target = get_device(device, threads=threads)
+def _searched(graph: Graph, chosen: Array | None) -> tuple[Graph, Array]:
+    """Return the graph without repeated edges, and the numbers of the sources."""
     simple = graph.simplify(combine="min") if graph.has_duplicates else graph
-    sources = np.arange(graph.num_vertices) if chosen is None else chosen
-    if target.name == "cpu":
-        phases = Phases(target, shown=progress)
-        on_cpu = _dependencies_cpu.add_weighted_dependencies if weighted else _dependencies_cpu.add_dependencies
-        totals, edges = on_cpu(simple, sources, target, phases, **options)
-        return simple, totals, edges, phases.stats(), phases.trace()
-    everything = Frontier(simple, device=device, progress=progress)
-    by_operators = _dependencies.add_weighted_dependencies if weighted else _dependencies.add_dependencies
-    totals, edges = by_operators(simple, sources, everything, **options)
-    return simple, totals, edges, everything.stats(), everything.trace()
+    return simple, np.arange(graph.num_vertices) if chosen is None else chosen
 
 
 def _scale(n: int, chosen: Array | None, *, normalized: bool, directed: bool, endpoints: bool) -> float:

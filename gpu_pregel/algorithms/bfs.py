@@ -12,16 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._paths import PathResult, mask_unreached, source_numbers
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.edge_arrays import to_host
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import ProgramResult, run
-from gpu_pregel.host.superstep.phases import Phases
 
 Array = np.ndarray[Any, Any]
 
@@ -96,7 +93,7 @@ class Hops(PathResult):
         return f"<Hops: {self.describe()}>"
 
 
-@chooses_device
+@documented
 def bfs(
     graph: GraphLike,
     source: Any,
@@ -110,17 +107,13 @@ def bfs(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Edges of a directed graph are followed in their direction; weights are ignored. The first search of a directed
         graph may have to derive its in-edges, which the graph keeps.
     source : id, or list, set or array of ids
     max_hops : int, optional
         Vertices with more hops count as not reached. Default: no limit.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -131,10 +124,7 @@ def bfs(
     ------
     ArgumentError
         No vertex has the id ``source``, or ``max_hops`` is negative.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     References
     ----------
@@ -150,20 +140,11 @@ def bfs(
     >>> found.path("dan")
     ['bob', 'cid', 'dan']
     """
-    graph = as_graph(graph)
-    sources = source_numbers(graph, source)
+    run = AlgorithmRun("bfs", graph, device, threads, progress)
+    sources = source_numbers(run.graph, source)
     limit = _MAX_HOPS if max_hops is None else check_integer("max_hops", max_hops, 0, _MAX_HOPS)
-    target = get_device(device, threads=threads)
-    if target.name == "cpu":
-        phases = Phases(target, shown=progress)
-        hops, parents = _CpuSearch(graph, target, phases).run(sources, limit)
-        stats, trace = phases.stats(), phases.trace()
-    else:
-        found = _search_levels(graph, sources, limit, device=device, progress=progress)
-        hops, parents = found.values
-        stats = {key: found.stats[key] for key in ("device", "threads", "seconds", "compile_seconds")}
-        trace = tuple({"phase": "search levels", **row} for row in found.trace)
-    return Hops(graph, stats, trace, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
+    hops, parents = run.execute(sources, limit)
+    return Hops(run.graph, run.stats(), run.trace(), sources=sources, max_hops=max_hops, hops=hops, parents=parents)
 
 
 @functools.cache
@@ -186,32 +167,31 @@ def _levels(dtype: type[np.signedinteger[Any]]) -> VertexProgram:
     )
 
 
-def _search_levels(graph: Graph, sources: Array, limit: int, *, device: DeviceName, progress: bool) -> ProgramResult:
-    """Find hops and parents level by level."""
-    n = graph.num_vertices
+def search_by_program(run: AlgorithmRun, sources: Array, limit: int) -> Any:
+    """On the other devices, find hops and parents level by level."""
+    n = run.graph.num_vertices
     dtype = np.int32 if n <= _MAX_HOPS else np.int64
     start: dict[str, Any] = {"parameters": {"source": int(sources[0])}}
     if len(sources) > 1:
         hops, parents = np.full(n, -1, np.int32), np.full(n, -1, dtype)
         hops[sources], parents[sources] = 0, sources
         start.update(initial=(hops, parents), frontier=sources)
-    return run(
-        *(graph, _levels(dtype)),
-        **start,
-        device=device,
-        max_supersteps=limit + 1,
-        on_limit="return",
-        progress=progress,
-    )
+    limits: dict[str, Any] = {"max_supersteps": limit + 1, "on_limit": "return"}
+    return run.program(_levels(dtype), phase="search levels", **start, **limits).values
 
 
-class _CpuSearch:
-    """A search on the CPU: levels with few edges in one thread, others by a push or a pull of all threads."""
+def search_by_queue(run: AlgorithmRun, sources: Array, limit: int) -> tuple[Array, Array]:
+    """On the CPU, find hops and parents by kernels that share a queue."""
+    return _QueueSearch(run).run(sources, limit)
 
-    def __init__(self, graph: Graph, target: Device, phases: Phases) -> None:
-        self._graph, self._target, self._phases = graph, target, phases
-        self._kernels: Any = target.kernels("bfs")
-        n = graph.num_vertices
+
+class _QueueSearch:
+    """A search by kernels: levels with few edges in one thread, others by a push or a pull of all threads."""
+
+    def __init__(self, run: AlgorithmRun) -> None:
+        self._graph, self._target, self._phases = run.graph, run.device, run.phases
+        target, self._kernels = self._target, self._target.kernels("bfs")
+        n = run.graph.num_vertices
         self._words = -(-n // _WORD_BITS)
         self._hops, self._parents = target.empty(n, np.int32), target.empty(n, np.uint32)
         self._queue = target.empty(n, np.uint32)

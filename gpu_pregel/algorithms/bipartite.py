@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented, host_device
 from gpu_pregel.algorithms._searches import Searches
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.traverse.operators import process_edges
 
@@ -65,7 +64,7 @@ class Bipartition(VertexResult):
         return f"bipartite, {first:,} and {second:,} vertices"
 
 
-@chooses_device
+@documented
 def bipartite(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> Bipartition:
@@ -73,13 +72,9 @@ def bipartite(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Directions are ignored.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -88,10 +83,7 @@ def bipartite(
 
     Raises
     ------
-    ArgumentTypeError
-        ``graph`` is not a graph.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -102,10 +94,10 @@ def bipartite(
     >>> gp.bipartite(gp.Graph.from_edgelist(["a", "b", "c"], ["b", "c", "a"])).odd_cycle()
     ['a', 'b', 'c']
     """
-    graph = as_graph(graph)
-    target = get_device(device, threads=threads)
+    run = AlgorithmRun("bipartite", graph, device, threads, progress)
+    graph = run.graph
     plain = graph.to_undirected(combine="min") if graph.is_directed else graph
-    searches = Searches(plain, target, progress=progress)
+    searches: Searches = run.execute(plain)
     labels = searches.components()
     starts = np.flatnonzero((labels == np.arange(len(labels))) & (plain.out_degrees > 0))
     hops = searches.hops(starts) if len(starts) else np.zeros(len(labels), np.int32)
@@ -115,9 +107,7 @@ def bipartite(
     is_odd = np.zeros(len(labels), bool)
     is_odd[labels[found.vertices()]] = True
     return Bipartition(
-        graph=graph,
-        stats=searches.stats(),
-        trace=searches.trace(),
+        *(graph, run.stats(), run.trace()),
         sides=np.where(is_odd[labels], -1, sides).astype(np.int8),
         cycle=_odd_cycle(plain, int(is_odd.argmax())) if is_odd.any() else None,
     )
@@ -131,8 +121,8 @@ def _is_inside(u: int, v: int, weight: float, sides: Any) -> bool:
 def _odd_cycle(graph: Graph, root: int) -> Array:
     """Return an odd cycle of the component of ``root``: an edge between equal distances, and the paths to its ends."""
     parents, edge = np.full(graph.num_vertices, -1), np.full(2, -1)
-    cpu = CpuDevice(1)
-    cpu.launch(cpu.kernels("orders").search_odd_edge, 1, graph.indptr, graph.indices, root, parents, edge)
+    host = host_device(1)
+    host.launch(host.kernels("orders").search_odd_edge, 1, graph.indptr, graph.indices, root, parents, edge)
     paths = []
     u, v = edge.tolist()
     while u != v:

@@ -13,16 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.edge_arrays import to_host
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import count_labels
 
 Array = np.ndarray[Any, Any]
@@ -78,7 +75,7 @@ class CommunityLabels(VertexResult):
         return f"<CommunityLabels: {self.count:,} of {len(self):,} vertices>"
 
 
-@chooses_device
+@documented
 def cdlp(
     graph: GraphLike,
     *,
@@ -96,15 +93,11 @@ def cdlp(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Weights are not used.
     iterations : int, default 10
         Number of iterations, at least 0.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -113,10 +106,9 @@ def cdlp(
 
     Raises
     ------
-    ArgumentError, ArgumentTypeError
-        An argument is invalid.
-    DeviceError
-        The device is unknown or cannot be used.
+    ArgumentError
+        ``iterations`` is negative.
+    {errors}
 
     Examples
     --------
@@ -124,21 +116,13 @@ def cdlp(
     >>> gp.cdlp(gp.Graph.from_edgelist([1, 2, 3, 5], [2, 3, 1, 6])).to_dict()
     {1: 1, 2: 1, 3: 1, 5: 5, 6: 6}
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("cdlp", graph, device, threads, progress)
     iterations = check_integer("iterations", iterations, 0)
-    target = get_device(device, threads=threads)
-    starts, order = _ranks(graph)
-    if isinstance(target, CpuDevice):
-        phases = Phases(target, shown=progress)
-        labels = _on_cpu(target, phases, graph, starts, order is None, iterations)
-        stats, trace = phases.stats(), phases.trace()
-    else:
-        frontier = Frontier(_with_all_neighbours(graph), device=device, progress=progress)
-        labels = _by_operators(frontier, starts, iterations)
-        stats, trace = frontier.stats(), frontier.trace()
+    starts, order = _ranks(run.graph)
+    labels = run.execute(starts, order is None, iterations)
     if order is not None:
-        labels = target.upload(order[to_host(labels)])
-    return CommunityLabels(graph=graph, stats=stats, trace=trace, labels=labels, iterations=iterations)
+        labels = run.device.upload(order[to_host(labels)])
+    return CommunityLabels(run.graph, run.stats(), run.trace(), labels=labels, iterations=iterations)
 
 
 def _ranks(graph: Graph) -> tuple[Array, Array | None]:
@@ -153,14 +137,13 @@ def _ranks(graph: Graph) -> tuple[Array, Array | None]:
     return ranks, order
 
 
-def _on_cpu(
-    target: CpuDevice, phases: Phases, graph: Graph, labels: Array, rows_are_sorted: bool, iterations: int
-) -> Array:
-    """Run the iterations with kernels; each thread counts labels in a table of its own.
+def propagate(run: AlgorithmRun, labels: Array, rows_are_sorted: bool, iterations: int) -> Array:
+    """On the CPU, run the iterations with kernels; each thread counts labels in a table of its own.
 
     ``rows_are_sorted`` by label at first if the vertices are in the order of their ids.
     """
-    n, m, threads = graph.num_vertices, graph.num_stored_edges, target.threads
+    graph, target, phases = run.graph, run.device, run.phases
+    n, m, threads = graph.num_vertices, graph.num_stored_edges, target.threads or 1
     target.require(8 * n * threads + 9 * n, f"label propagation with {threads} threads")
     kernels = target.kernels("cdlp")
     both = graph.is_directed
@@ -186,9 +169,10 @@ def _on_cpu(
     return labels
 
 
-def _by_operators(frontier: Frontier, starts: Array, iterations: int) -> Any:
-    """Run the iterations by operators; ``frontier`` is of a graph whose rows have all neighbours."""
-    labels, others = frontier.upload(starts), frontier.full(0, np.uint32)
+def propagate_by_operators(run: AlgorithmRun, labels: Any, rows_are_sorted: bool, iterations: int) -> Any:
+    """On the other devices, run the iterations by operators, on a graph whose rows have all neighbours."""
+    frontier = run.frontier(graph=_with_all_neighbours(run.graph))
+    labels, others = frontier.upload(labels), frontier.full(0, np.uint32)
     for _ in range(iterations):
         changed = count_labels(_label_of, frontier, (labels, others), finish=_take, returns="sum")
         labels, others = others, labels

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._searches import DISTANCES, INVERSES, REACHED, Searches, inverse_unit
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.arguments import check_flag, check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 
 Array = np.ndarray[Any, Any]
@@ -79,7 +79,7 @@ class _Totals(NamedTuple):
     samples: Array | None
 
 
-@chooses_device
+@documented
 def closeness_centrality(
     graph: GraphLike,
     *,
@@ -98,7 +98,7 @@ def closeness_centrality(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     sources : collection of ids, optional
         Vertices whose closeness to find; default: all.
     samples : int, optional
@@ -109,11 +109,7 @@ def closeness_centrality(
         vertices of small components do not score highest.
     seed : int, default 0
         Selects the samples.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -126,10 +122,7 @@ def closeness_centrality(
         A source is not in the graph, there are more samples than vertices, or both sources and samples are given.
     NotEnoughMemoryError
         Each thread needs 232 bytes per vertex.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -138,18 +131,17 @@ def closeness_centrality(
     >>> gp.closeness_centrality(path)["b"]
     1.0
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("closeness_centrality", graph, device, threads, progress)
     check_flag("improved", improved)
-    searches = Searches(graph, get_device(device, threads=threads), progress=progress)
-    found = _totals(searches, sources, samples, seed)
+    found = _totals(run, sources, samples, seed)
     scores = np.zeros(len(found.reached))
     np.divide(found.reached, found.distances, out=scores, where=found.distances > 0)
     if improved:
-        scores *= found.reached / max(1, graph.num_vertices - 1)
-    return _result(searches, found, scores, "closeness", improved)
+        scores *= found.reached / max(1, run.graph.num_vertices - 1)
+    return _result(run, found, scores, "closeness", improved)
 
 
-@chooses_device
+@documented
 def harmonic_centrality(
     graph: GraphLike,
     *,
@@ -167,7 +159,7 @@ def harmonic_centrality(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     sources : collection of ids, optional
         Vertices whose scores to find; default: all.
     samples : int, optional
@@ -175,11 +167,7 @@ def harmonic_centrality(
         The distance of a sample to itself does not count, so that the only sample has the score 0.
     seed : int, default 0
         Selects the samples.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -193,10 +181,7 @@ def harmonic_centrality(
         A source is not in the graph, there are more samples than vertices, or both sources and samples are given.
     NotEnoughMemoryError
         Each thread needs 232 bytes per vertex.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -204,15 +189,14 @@ def harmonic_centrality(
     >>> gp.harmonic_centrality(gp.Graph.from_edgelist(["a", "b"], ["b", "c"])).to_dict()
     {'a': 1.5, 'b': 2.0, 'c': 1.5}
     """
-    graph = as_graph(graph)
-    searches = Searches(graph, get_device(device, threads=threads), progress=progress)
-    found = _totals(searches, sources, samples, seed)
-    return _result(searches, found, found.inverses, "harmonic", False)
+    run = AlgorithmRun("harmonic_centrality", graph, device, threads, progress)
+    found = _totals(run, sources, samples, seed)
+    return _result(run, found, found.inverses, "harmonic", False)
 
 
-def _totals(searches: Searches, sources: Any, samples: int | None, seed: int) -> _Totals:
+def _totals(run: AlgorithmRun, sources: Any, samples: int | None, seed: int) -> _Totals:
     """Check the arguments and search from the sources, from samples or from all vertices."""
-    graph = searches.graph
+    graph = run.graph
     n = graph.num_vertices
     if sources is not None and samples is not None:
         raise ArgumentError("pass sources or samples, not both: scores of given sources are exact")
@@ -227,6 +211,7 @@ def _totals(searches: Searches, sources: Any, samples: int | None, seed: int) ->
         chosen = np.sort(generator.choice(n, count, replace=False)).astype(np.int64)
     # The distances from all vertices to v are counted at v, the target.
     towards_all = numbers is None
+    searches: Searches = run.execute()
     figures = searches.run(chosen) if towards_all else searches.run(numbers, transpose=True, by_source=True)
     scale = 1.0 if chosen is None else _scales(n, chosen)
     inverses = figures[:, INVERSES] / inverse_unit(n if chosen is None else len(chosen)) * scale
@@ -241,15 +226,13 @@ def _scales(n: int, samples: Array) -> Array:
     return scales
 
 
-def _result(searches: Searches, found: _Totals, scores: Array, kind: str, improved: bool) -> ClosenessScores:
+def _result(run: AlgorithmRun, found: _Totals, scores: Array, kind: str, improved: bool) -> ClosenessScores:
     if found.sources is not None:
-        everyone = np.full(searches.graph.num_vertices, np.nan)
+        everyone = np.full(run.graph.num_vertices, np.nan)
         everyone[found.sources] = scores
         scores = everyone
     return ClosenessScores(
-        graph=searches.graph,
-        stats=searches.stats(),
-        trace=searches.trace(),
+        *(run.graph, run.stats(), run.trace()),
         scores=scores,
         kind=kind,
         improved=improved,

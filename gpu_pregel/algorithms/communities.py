@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected, check_weights_nonnegative
+from gpu_pregel.algorithms._driver import documented, host_device
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import check_integer, check_number
-from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
@@ -106,6 +106,7 @@ def check_weights(graph: Graph, name: str) -> None:
             raise GraphError(f"{name} needs weights whose sum is finite: divide them by a large number")
 
 
+@documented
 def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     """Return the modularity of communities of an undirected graph.
 
@@ -116,7 +117,7 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected, with weights of at least 0, or none.
     labels : array_like of int [n], mapping of ids to int, Series, or Communities
         The community of each vertex. The integers of an array are labels by vertex number, also if they look like ids;
@@ -160,16 +161,14 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
         return 0.0
     numbers = given if _is_dense(given) else np.unique(given, return_inverse=True)[1]
     numbers = numbers.astype(np.uint32, copy=False)
-    target = get_device("cpu")
-    kernels = target.kernels("communities")
+    host = host_device()
+    kernels = host.kernels("communities")
     blocks = -(-n // _VERTICES_PER_SUM)
     sums = np.empty((blocks, 2))
     degrees = np.empty(n)
     arrays = (read_only(graph.indptr), read_only(graph.indices))
     weights = None if graph.weights is None else read_only(graph.weights)
-    target.launch(
-        kernels.sum_inner_weights, blocks, _VERTICES_PER_SUM, *arrays, weights, numbers, degrees, sums, chunk=4
-    )
+    host.launch(kernels.sum_inner_weights, blocks, _VERTICES_PER_SUM, *arrays, weights, numbers, degrees, sums, chunk=4)
     inner, total = sums.sum(axis=0).tolist()
     if total == 0:
         return 0.0

@@ -3,7 +3,8 @@
 Michael Sutton, Tal Ben-Nun, Amnon Barak: Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling
 (Afforest), IPDPS 2018. Linking a few neighbours of each vertex first finds most of the largest component, whose
 remaining edges can then be skipped. Hooking follows Yossi Shiloach, Uzi Vishkin: An O(log n) parallel connectivity
-algorithm, Journal of Algorithms 3(1), 1982.
+algorithm, Journal of Algorithms 3(1), 1982. The method "propagation" is from Xiaowei Zhu, Wenguang Chen, Weimin Zheng,
+Xiaosong Ma: Gemini, OSDI 2016.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._propagation import propagate_components
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.host.arguments import check_choice
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ class Components(VertexResult):
         return f"<Components: {self.count:,} of {len(self.labels):,} vertices>"
 
 
-@chooses_device
+@documented
 def connected_components(
     graph: GraphLike,
     *,
@@ -116,15 +115,11 @@ def connected_components(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     method : {"afforest", "propagation"}
         "propagation" sends labels along edges until none changes, as Gemini does: a superstep for every edge of the
         longest shortest path, on a copy without directions if the graph is directed.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -136,10 +131,7 @@ def connected_components(
     ------
     ArgumentError
         The method is unknown.
-    ArgumentTypeError
-        ``graph`` is not a graph.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -148,30 +140,46 @@ def connected_components(
     >>> components.count, components.labels.tolist(), components.sizes().tolist()
     (2, [0, 0, 0, 3, 3], [3, 2])
     """
-    graph = as_graph(graph)
-    if check_choice("method", method, ("afforest", "propagation")) == "propagation":
-        found = propagate_components(graph, device, threads, progress)
-        return Components(graph=graph, stats=found.stats, trace=found.trace, labels=found.values)
+    run = AlgorithmRun("connected_components", graph, device, threads, progress)
+    is_propagation = check_choice("method", method, ("afforest", "propagation")) == "propagation"
+    labels = _propagate(run) if is_propagation else run.execute()
+    return Components(run.graph, run.stats(), run.trace(), labels=labels)
+
+
+_PROPAGATION = VertexProgram(
+    value=np.uint32,
+    init=lambda ctx: ctx.vertex,
+    message=lambda value, ctx: value,  # noqa: ARG005
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),  # noqa: ARG005
+)
+
+
+def _propagate(run: AlgorithmRun) -> Any:
+    """Send each vertex's smallest known label to its neighbours until none changes; a superstep per step of a path."""
+    graph = run.graph
+    return run.program(_PROPAGATION, graph=graph.to_undirected(combine="min") if graph.is_directed else graph).values
+
+
+def run_afforest(run: AlgorithmRun) -> Any:
+    """On the CPU and on CUDA, run the phases of Afforest."""
+    graph, device = run.graph, run.device
     n = graph.num_vertices
-    target = get_device(device, threads=threads)
-    if target.name == "python":
-        return _interpreted(graph, progress)
-    kernels = target.kernels("components")
-    edges = graph._csr_on(target, 4 * n + 4)
-    labels = target.empty(n, np.uint32)
-    phases = Phases(target, shown=progress)
+    kernels = device.kernels("components")
+    edges = graph._csr_on(device, 4 * n + 4)
+    labels = device.empty(n, np.uint32)
     chunk = n if n + graph.num_stored_edges <= _SERIAL_SIZE else None
-    phases.run_all(kernels.phases(n, *edges, not graph.is_directed, labels, target.empty), chunk=chunk)
-    return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)
+    run.phases.run_all(kernels.phases(n, *edges, not graph.is_directed, labels, device.empty), chunk=chunk)
+    return labels
 
 
-def _interpreted(graph: Graph, progress: bool) -> Components:
-    """Link the ends of every edge, then compress, on the device "python", which has no kernels."""
-    frontier = Frontier(graph, device="python", progress=progress)
-    labels = np.arange(graph.num_vertices, dtype=np.uint32)
+def link_edges(run: AlgorithmRun) -> Array:
+    """On the device "python", link the ends of every edge, then compress; no other thread writes."""
+    frontier = run.frontier()
+    labels = np.arange(run.graph.num_vertices, dtype=np.uint32)
     process_edges(_link, frontier, [labels], returns="sum")
     process_vertices(_compress, frontier, [labels])
-    return Components(graph=graph, stats=frontier.stats(), trace=frontier.trace(), labels=labels)
+    return labels
 
 
 def _link(u: int, v: int, weight: float, labels: Array) -> int:

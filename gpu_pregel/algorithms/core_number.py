@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
@@ -87,7 +84,7 @@ class CoreNumbers(VertexResult):
         return f"<CoreNumbers: up to {self.degeneracy:,}, {len(self):,} vertices>"
 
 
-@chooses_device
+@documented
 def core_number(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> CoreNumbers:
@@ -98,13 +95,9 @@ def core_number(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -116,10 +109,7 @@ def core_number(
     ------
     GraphError
         The graph is directed.
-    ArgumentTypeError
-        ``graph`` is not a graph.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -127,25 +117,18 @@ def core_number(
     >>> gp.core_number(gp.Graph.from_edgelist([0, 0, 1, 2], [1, 2, 2, 3])).cores.tolist()
     [2, 2, 2, 1]
     """
-    graph = as_graph(graph)
-    check_undirected(graph, "core_number")
-    target = get_device(device, threads=threads)
-    run: Phases | Frontier
-    if target.name == "cpu":
-        run = Phases(target, shown=progress)
-        cores = _by_phases(graph, target, run)
-    else:
-        run = Frontier(without_repetitions(graph), device=device, progress=progress)
-        cores = _by_operators(run)
-    return CoreNumbers(graph=graph, stats=run.stats(), trace=run.trace(), cores=cores)
+    run = AlgorithmRun("core_number", graph, device, threads, progress)
+    cores = run.execute()
+    return CoreNumbers(run.graph, run.stats(), run.trace(), cores=cores)
 
 
+@documented
 def k_core(graph: GraphLike, k: int | None = None, *, device: DeviceName = "auto", threads: int | None = None) -> Graph:
     """Return the k-core of an undirected graph: its largest subgraph in which each vertex has k neighbours or more.
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected.
     k : int, optional
         Default: the largest k for which the k-core is not empty.
@@ -177,7 +160,9 @@ def k_core(graph: GraphLike, k: int | None = None, *, device: DeviceName = "auto
     return core_number(graph, device=device, threads=threads).k_core(k)
 
 
-def _by_phases(graph: Graph, target: Device, phases: Phases) -> Array:
+def peel(run: AlgorithmRun) -> Array:
+    """On the CPU, remove vertices level by level, with kernels."""
+    graph, target, phases = run.graph, run.device, run.phases
     n = graph.num_vertices
     kernels = target.kernels("cores")
     degrees, cores = target.empty(n, np.uint32), target.empty(n, np.int32)
@@ -200,7 +185,9 @@ def _by_phases(graph: Graph, target: Device, phases: Phases) -> Array:
     return np.asarray(cores)
 
 
-def _by_operators(left: Frontier) -> Any:
+def peel_by_operators(run: AlgorithmRun) -> Any:
+    """On the other devices, remove vertices level by level."""
+    left = run.frontier(graph=without_repetitions(run.graph))
     degrees, cores = left.upload(left.graph.out_degrees), left.full(-1, np.int32)
     k = 0
     # Each round removes vertices, or finds the level at which the next one does.

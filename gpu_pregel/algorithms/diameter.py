@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._searches import FARTHEST, Searches
 from gpu_pregel.host.arguments import check_flag
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.advance import Advance
 
@@ -82,7 +82,7 @@ class Diameter(Result):
         return f"diameter {self.lower:,}" if self.exact else f"diameter from {self.lower:,} to {self.upper:,}"
 
 
-@chooses_device
+@documented
 def diameter(
     graph: GraphLike,
     *,
@@ -97,15 +97,11 @@ def diameter(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     exact : bool, default True
         Whether to search until both bounds are equal; otherwise a few searches bound the diameter. Exact diameters of
         directed graphs need searches from all vertices.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -116,10 +112,7 @@ def diameter(
     ------
     NotEnoughMemoryError
         Each thread needs 232 bytes per vertex.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -128,10 +121,9 @@ def diameter(
     >>> found.lower, found.upper, found.ends()
     (2, 2, ('a', 'c'))
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("diameter", graph, device, threads, progress)
     check_flag("exact", exact)
-    target = get_device(device, threads=threads)
-    search = _Search(graph, Searches(graph, target, progress=progress))
+    graph, search = run.graph, _Search(run.graph, run.execute())
     if graph.num_vertices == 0:
         search.upper = 0
     elif exact and (graph.is_directed or graph.num_vertices <= _SMALL):
@@ -142,7 +134,9 @@ def diameter(
         search.bound(search.searches.components(), *(_BEFORE_BATCHES if exact else _ALONE))
         if exact:
             search.fringes()
-    return search.result()
+    upper = max(search.upper, search.lower)
+    bounds = np.array([search.lower, upper], np.int64)
+    return Diameter(graph, run.stats(), run.trace(), bounds=bounds, pair=search.pair, exact=search.lower == upper)
 
 
 class _Search:
@@ -252,15 +246,3 @@ class _Search:
             if self.highs[top] > self.lower:
                 self.sweep(int(self.order[top]))
             self.upper = max(self.lower, int(self.heights().max()))
-
-    def result(self) -> Diameter:
-        """Return the bounds."""
-        upper = max(self.upper, self.lower)
-        return Diameter(
-            graph=self.graph,
-            stats=self.searches.stats(),
-            trace=self.searches.trace(),
-            bounds=np.array([self.lower, upper], np.int64),
-            pair=self.pair,
-            exact=self.lower == upper,
-        )

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._searches import FARTHEST, Searches
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 
 Array = np.ndarray[Any, Any]
@@ -75,7 +75,7 @@ class Eccentricities(VertexResult):
         return f"diameter {self.diameter:,}, radius {self.radius:,}"
 
 
-@chooses_device
+@documented
 def eccentricity(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> Eccentricities:
@@ -86,12 +86,8 @@ def eccentricity(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {graph}
+    {options}
 
     Returns
     -------
@@ -102,10 +98,7 @@ def eccentricity(
     ------
     NotEnoughMemoryError
         Each thread needs 232 bytes per vertex.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -114,8 +107,8 @@ def eccentricity(
     >>> path.to_dict(), path.center()
     ({'a': 2, 'b': 1, 'c': 2}, ['b'])
     """
-    graph = as_graph(graph)
-    searches = Searches(graph, get_device(device, threads=threads), progress=progress)
+    run = AlgorithmRun("eccentricity", graph, device, threads, progress)
+    graph, searches = run.graph, run.execute()
     if graph.is_directed or graph.num_vertices <= _SMALL:
         # The distances from v are those to v along reversed edges.
         found = searches.run(transpose=True)[:, FARTHEST].copy()
@@ -125,7 +118,7 @@ def eccentricity(
         found = lower
         if len(rest):
             found[rest] = searches.run(rest, by_source=True, counted=False)[:, FARTHEST]
-    return Eccentricities(graph=graph, stats=searches.stats(), trace=searches.trace(), eccentricities=found)
+    return Eccentricities(graph, run.stats(), run.trace(), eccentricities=found)
 
 
 def _bounds(graph: Graph, searches: Searches) -> tuple[Array, Array]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._iterations import IteratedScores, NeighborSums, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.host.arguments import check_integer, check_number
 from gpu_pregel.host.devices import DeviceName
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import GraphLike
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +43,7 @@ class EigenvectorScores(IteratedScores):
     initial: Array | None
 
 
-@chooses_device
+@documented
 def eigenvector_centrality(
     graph: GraphLike,
     *,
@@ -64,7 +64,7 @@ def eigenvector_centrality(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     tolerance : float, default 1e-6
         Stop when the scores change by less than this in total (L1 norm). NetworkX multiplies its ``tol`` by the number
         of vertices.
@@ -74,11 +74,7 @@ def eigenvector_centrality(
         The first scores. Default: all are equal.
     weighted : bool, default True
         Multiply by the weights of the edges, if the graph has weights. NetworkX does so only if given ``weight=``.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show progress on stderr.
+    {options}
 
     Returns
     -------
@@ -92,10 +88,7 @@ def eigenvector_centrality(
         ``initial`` sums to 0 or has a negative number, or another argument is out of range.
     GraphError
         A weight is negative, or the weights sum to more than 1e150.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Notes
     -----
@@ -109,14 +102,15 @@ def eigenvector_centrality(
     >>> gp.eigenvector_centrality(star).scores.round(3).tolist()
     [0.707, 0.408, 0.408, 0.408]
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("eigenvector_centrality", graph, device, threads, progress)
+    graph = run.graph
     tolerance = float(check_number("tolerance", tolerance, 0))
     max_iterations = check_integer("max_iterations", max_iterations, 1)
     weighted = weights_in_use(graph, weighted, "eigenvector_centrality")
     n = graph.num_vertices
     given = None if initial is None else distribution(graph, "initial", initial)
     first = np.full(n, 1 / max(n, 1)) if given is None else given
-    sums = NeighborSums(graph, weighted=weighted, device=device, threads=threads, progress=progress, reorder=True)
+    sums: NeighborSums = run.execute(graph, weighted=weighted, reorder=True)
     scores, shift = sums.arrange(first), np.zeros(n)
     iterations, error = 0, np.inf if n else 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
@@ -124,9 +118,7 @@ def eigenvector_centrality(
         error = sums.normalise(following, length, scores)
         scores, iterations = following, iterations + 1
     return EigenvectorScores(
-        graph=graph,
-        stats=sums.stats(),
-        trace=sums.trace(),
+        *(graph, run.stats(), run.trace()),
         scores=sums.restore(scores),
         iterations=iterations,
         error=error,

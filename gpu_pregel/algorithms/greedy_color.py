@@ -13,17 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import check_undirected
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._random_order import check_seed, random_keys
 from gpu_pregel.host.arguments import check_choice
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import reduce_rows
 from gpu_pregel.kernels.library import atomics
 
@@ -84,7 +80,7 @@ class Coloring(VertexResult):
         return f"<Coloring: {self.count:,} colours of {len(self.colors):,} vertices>"
 
 
-@chooses_device
+@documented
 def greedy_color(
     graph: GraphLike,
     *,
@@ -98,17 +94,13 @@ def greedy_color(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     order : {"log_degree", "degree", "random"}
         The order in which the greedy algorithm colours the vertices: by descending degree, by the number of binary
         digits of the degree, which lets more vertices be coloured at the same time, or at random.
     seed : int, default 0
         The seed of the random order of blocks of 64 vertices that breaks ties.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -120,12 +112,9 @@ def greedy_color(
     ------
     ArgumentError
         ``order`` is not one of these, or ``seed`` is negative or has more than 64 bits.
-    ArgumentTypeError
-        ``graph`` is not a graph, or ``seed`` is not a whole number.
     GraphError
         The graph is directed.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -134,16 +123,11 @@ def greedy_color(
     >>> coloring.count, coloring[0], coloring[3] in (1, 2), coloring.sizes().sum().item()
     (3, 0, True, 4)
     """
-    graph = as_graph(graph)
-    check_undirected(graph, "greedy_color")
+    run = AlgorithmRun("greedy_color", graph, device, threads, progress)
     order = check_choice("order", order, _ORDERS)
     seed = check_seed(seed)
-    target = get_device(device, threads=threads)
-    if target.name == "cpu":
-        colors, stats, trace = _on_cpu(graph, target, order, seed, progress)
-    else:
-        colors, stats, trace = _by_operators(graph, device, order, seed, progress)
-    return Coloring(graph=graph, stats=stats, trace=trace, colors=colors, order=order, seed=seed)
+    colors = run.execute(order, seed)
+    return Coloring(run.graph, run.stats(), run.trace(), colors=colors, order=order, seed=seed)
 
 
 def _block_order(n: int, seed: int) -> Array:
@@ -163,12 +147,13 @@ def _vertex_order(graph: Graph, order: str, seed: int) -> Array:
     return vertices[np.argsort(ranks, kind="stable")].astype(np.uint32)
 
 
-def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool) -> tuple[Array, Any, Any]:
+def color(run: AlgorithmRun, order: str, seed: int) -> Array:
+    """On the CPU, return the colours, found by kernels."""
+    graph, target, phases = run.graph, run.device, run.phases
     kernels = target.kernels("coloring")
     n = graph.num_vertices
-    phases = Phases(target, shown=progress)
     if order == "log_degree":
-        vertices, states, widest = _sorted_by_class(phases, kernels, graph, target, seed)
+        vertices, states, widest = _sorted_by_class(run, seed)
     else:
         with phases.measure("sort by degree" if order == "degree" else "order"):
             vertices, states = _vertex_order(graph, order, seed), target.empty(n, np.uint64)
@@ -180,12 +165,14 @@ def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool)
     phases.run("color first", kernels.color, first, *rows, 0, *rest, chunk=1 if first < n else n)
     phases.run("color", kernels.color, n - first, *rows, first, *rest, chunk=_CHUNK)
     # The colour from 1 is in the lower half of a state.
-    return (states & np.uint64(kernels.MAX_COLOR)).astype(np.uint32) - np.uint32(1), phases.stats(), phases.trace()
+    colors: Array = (states & np.uint64(kernels.MAX_COLOR)).astype(np.uint32) - np.uint32(1)
+    return colors
 
 
-def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device, seed: int) -> tuple[Array, Array, int]:
+def _sorted_by_class(run: AlgorithmRun, seed: int) -> tuple[Array, Array, int]:
     """Return the vertices by class of degree, their states, and a bound of the degrees: a counting sort."""
-    n = graph.num_vertices
+    graph, target, phases = run.graph, run.device, run.phases
+    kernels, n = target.kernels("coloring"), graph.num_vertices
     with phases.measure("order blocks"):
         blocks = _block_order(n, seed)
     parts = min(len(blocks), _PARTS)
@@ -200,9 +187,9 @@ def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device,
     return vertices, states, min(n, 1 << (kernels.CLASSES - 1 - largest))
 
 
-def _by_operators(graph: Graph, device: DeviceName, order: str, seed: int, progress: bool) -> tuple[Array, Any, Any]:
-    n = graph.num_vertices
-    active = Frontier(graph, device=device, progress=progress)
+def color_by_operators(run: AlgorithmRun, order: str, seed: int) -> Array:
+    """On the other devices, return the colours."""
+    graph, n, active = run.graph, run.graph.num_vertices, run.frontier()
     ranks = np.empty(n, np.uint32)
     ranks[_vertex_order(graph, order, seed)] = np.arange(n, dtype=np.uint32)
     colors = active.full(0, np.uint32)
@@ -213,7 +200,7 @@ def _by_operators(graph: Graph, device: DeviceName, order: str, seed: int, progr
     while active:
         active = reduce_rows(_colors_before, "or", active, arrays, finish=_color)
         advance.take()
-    return active.download(colors) - np.uint32(1), active.stats(), active.trace()
+    return active.download(colors) - np.uint32(1)
 
 
 def _colors_before(v: Any, u: Any, weight: Any, ranks: Any, colors: Any, lowest: Any) -> int:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._iterations import IteratedScores, NeighborSums, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.host.arguments import check_integer, check_number
 from gpu_pregel.host.devices import DeviceName
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import GraphLike
 
 Array = np.ndarray[Any, Any]
 
@@ -57,7 +57,7 @@ class HitsScores(IteratedScores):
         return {**super()._columns(), "hub": self.hubs}
 
 
-@chooses_device
+@documented
 def hits(
     graph: GraphLike,
     *,
@@ -75,7 +75,7 @@ def hits(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         In an undirected graph both scores are equal, unless a component is bipartite.
     tolerance : float, default 1e-8
         Stop when the scores change by less than this in total (L1 norm of both).
@@ -85,11 +85,7 @@ def hits(
         The first hub scores. Default: all are equal.
     weighted : bool, default True
         Multiply by the weights of the edges, if the graph has weights.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show progress on stderr.
+    {options}
 
     Returns
     -------
@@ -104,10 +100,7 @@ def hits(
         ``initial`` sums to 0 or has a negative number, or another argument is out of range.
     GraphError
         A weight is negative, or the weights sum to more than 1e150.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Notes
     -----
@@ -121,15 +114,14 @@ def hits(
     >>> scores.authorities.round(3).tolist(), scores.hubs.round(3).tolist()
     ([0.0, 0.618, 0.0, 0.382], [0.382, 0.0, 0.618, 0.0])
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("hits", graph, device, threads, progress)
+    graph = run.graph
     tolerance = float(check_number("tolerance", tolerance, 0))
     max_iterations = check_integer("max_iterations", max_iterations, 1)
     weighted = weights_in_use(graph, weighted, "hits")
     n = graph.num_vertices
     hubs = np.full(n, 1 / max(n, 1)) if initial is None else distribution(graph, "initial", initial)
-    options: dict[str, Any] = {"weighted": weighted, "device": device, "threads": threads, "progress": progress}
-    along = NeighborSums(graph, **options)
-    against = NeighborSums(graph.transpose(), **options)
+    along, against = (run.execute(rows, weighted=weighted) for rows in (graph, graph.transpose()))
     authorities, shift = np.zeros(n), np.zeros(n)
     iterations, error = 0, np.inf if n else 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
@@ -139,11 +131,8 @@ def hits(
         found, total = _advance(against, authorities, shift)
         error += against.normalise(found, total, hubs)
         hubs, iterations = found, iterations + 1
-    first, second = along.stats(), against.stats()
     return HitsScores(
-        graph=graph,
-        stats={**first, **{key: first[key] + second[key] for key in ("seconds", "compile_seconds")}},
-        trace=(*along.trace(), *against.trace()),
+        *(graph, run.stats(), run.trace()),
         scores=authorities,
         iterations=iterations,
         error=error,

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._paths import mask_unreached
 from gpu_pregel.algorithms._searches import Searches
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 
 Array = np.ndarray[Any, Any]
@@ -71,7 +71,7 @@ class Neighborhood(VertexResult):
         return f"{self.summary()['vertices']:,} of {len(self):,} vertices within {self.k:,} hops"
 
 
-@chooses_device
+@documented
 def k_hop(
     graph: GraphLike,
     sources: Any,
@@ -85,16 +85,12 @@ def k_hop(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         In a directed graph, edges are followed forwards; pass ``graph.transpose()`` for the opposite.
     sources : collection of ids
     k : int
         The largest number of edges; 0 gives the sources themselves.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show the number of supersteps on stderr.
+    {options}
 
     Returns
     -------
@@ -105,10 +101,7 @@ def k_hop(
     ------
     ArgumentError
         A source is not in the graph, or ``k`` is negative.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -118,9 +111,9 @@ def k_hop(
     >>> near.ids().tolist(), near["d"], near.subgraph()
     (['a', 'b', 'c', 'd'], 2, <Graph: 4 vertices, 6 stored edges, undirected>)
     """
-    graph = as_graph(graph)
-    numbers = vertex_numbers(graph, "sources", sources)
+    run = AlgorithmRun("k_hop", graph, device, threads, progress)
+    numbers = vertex_numbers(run.graph, "sources", sources)
     k = check_integer("k", k, 0, _MOST)
-    searches = Searches(graph, get_device(device, threads=threads), progress=progress)
+    searches: Searches = run.execute()
     hops = searches.hops(numbers, limit=k)
-    return Neighborhood(graph=graph, stats=searches.stats(), trace=searches.trace(), hops=hops, sources=numbers, k=k)
+    return Neighborhood(run.graph, run.stats(), run.trace(), hops=hops, sources=numbers, k=k)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_positive
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._iterations import IteratedScores, NeighborSums, weights_in_use
 from gpu_pregel.algorithms._vectors import vertex_vector
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.arguments import check_flag, check_integer, check_number
 from gpu_pregel.host.devices import DeviceName
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +52,7 @@ class KatzScores(IteratedScores):
     beta: Array
 
 
-@chooses_device
+@documented
 def katz_centrality(
     graph: GraphLike,
     *,
@@ -72,7 +72,7 @@ def katz_centrality(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     alpha : float, optional
         The factor of each edge. The iteration converges if it is below 1 divided by the largest eigenvalue of the
         adjacency matrix. Default: 0.9 divided by the largest in-degree (in-weight), which always is; NetworkX uses 0.1.
@@ -87,11 +87,7 @@ def katz_centrality(
         Scale the scores so that their squares sum to 1.
     weighted : bool, default True
         Multiply by the weights of the edges, if the graph has weights. NetworkX does so only if given ``weight=``.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show progress on stderr.
+    {options}
 
     Returns
     -------
@@ -105,10 +101,7 @@ def katz_centrality(
         ``alpha`` is so large that the scores exceed the range of float64, or an argument is out of range.
     GraphError
         A weight is negative, or the weights sum to more than 1e150.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Notes
     -----
@@ -121,7 +114,8 @@ def katz_centrality(
     >>> gp.katz_centrality(path, alpha=0.5, normalized=False).scores.tolist()
     [1.0, 1.5, 1.75]
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("katz_centrality", graph, device, threads, progress)
+    graph = run.graph
     tolerance = float(check_number("tolerance", tolerance, 0))
     max_iterations = check_integer("max_iterations", max_iterations, 1)
     normalized = check_flag("normalized", normalized)
@@ -129,7 +123,7 @@ def katz_centrality(
     factor = _default_alpha(graph, weighted) if alpha is None else check_positive("alpha", alpha)
     constant = _beta(graph, beta)
     n = graph.num_vertices
-    sums = NeighborSums(graph, weighted=weighted, device=device, threads=threads, progress=progress, reorder=True)
+    sums: NeighborSums = run.execute(graph, weighted=weighted, reorder=True)
     scores, shift = np.zeros(n), sums.arrange(constant)
     iterations, error, length = 0, np.inf if n else 0.0, 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
@@ -144,9 +138,7 @@ def katz_centrality(
     if normalized and length > 0:
         sums.normalise(scores, length, scores)
     return KatzScores(
-        graph=graph,
-        stats=sums.stats(),
-        trace=sums.trace(),
+        *(graph, run.stats(), run.trace()),
         scores=sums.restore(scores),
         iterations=iterations,
         error=error,

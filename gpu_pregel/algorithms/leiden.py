@@ -7,7 +7,7 @@ GVE-Leiden, 2023, instead of a random one.
 
 from __future__ import annotations
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms.communities import Communities
 from gpu_pregel.algorithms.louvain import find_communities
 from gpu_pregel.host.devices import DeviceName
@@ -16,7 +16,7 @@ from gpu_pregel.host.graphs.graph import GraphLike
 __all__ = ["Communities", "leiden"]
 
 
-@chooses_device
+@documented
 def leiden(
     graph: GraphLike,
     *,
@@ -39,7 +39,7 @@ def leiden(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected, with weights of at least 0, or none.
     resolution : float, default 1.0
         From 0 to 1,000,000; the larger, the smaller the communities.
@@ -57,12 +57,7 @@ def leiden(
     iterations : int, default 2
         How often all levels are searched; the second and further times start from the communities found before. The
         first of several is Louvain's method, without refinement.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-        Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless it is "python".
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -72,12 +67,16 @@ def leiden(
 
     Raises
     ------
-    ArgumentError, ArgumentTypeError
-        An argument is invalid.
+    ArgumentError
+        An argument is out of range.
     GraphError
         The graph is directed, or has a negative weight or weights whose sum is infinite.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
+
+    Notes
+    -----
+    Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless the device is "python"; ``stats`` says
+    so in "device" and "device_reason" (all levels) or in "on_cpu" (some).
 
     Examples
     --------
@@ -86,16 +85,5 @@ def leiden(
     >>> found.labels.tolist(), round(found.modularity, 3)
     ([0, 0, 0, 1, 1, 1], 0.357)
     """
-    return find_communities(
-        "leiden",
-        graph,
-        resolution,
-        max_levels,
-        tolerance,
-        seed,
-        iterations,
-        deterministic=deterministic,
-        device=device,
-        threads=threads,
-        progress=progress,
-    )
+    run = AlgorithmRun("leiden", graph, device, threads, progress)
+    return find_communities(run, resolution, max_levels, tolerance, seed, deterministic, iterations, refine=True)

@@ -12,21 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._triangles import (
     both_directions,
+    count_forward,
     count_links,
     count_links_by_operators,
-    has_kernels,
     neighborhoods,
 )
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.edge_arrays import to_host
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_vertices
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +78,7 @@ class ClusteringCoefficients(VertexResult):
         return f"<ClusteringCoefficients: average {self.average:.6f}, {len(self):,} vertices>"
 
 
-@chooses_device
+@documented
 def local_clustering(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> ClusteringCoefficients:
@@ -94,12 +91,8 @@ def local_clustering(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {graph}
+    {options}
 
     Returns
     -------
@@ -109,10 +102,7 @@ def local_clustering(
 
     Raises
     ------
-    ArgumentTypeError
-        ``graph`` is not a graph.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -121,31 +111,37 @@ def local_clustering(
     >>> clustering.coefficients.round(3).tolist(), clustering.transitivity
     ([0.333, 1.0, 1.0, 0.0], 0.6)
     """
-    graph = as_graph(graph)
-    target = get_device(device, threads=threads)
-    run: Phases | Frontier
-    if has_kernels(graph, target):
-        run = Phases(target, shown=progress)
-        fields = _by_phases(graph, target, run)
-    else:
-        run = Frontier(neighborhoods(graph), device=device, progress=progress)
-        fields = _by_operators(graph, run)
-    return ClusteringCoefficients(graph=graph, stats=run.stats(), trace=run.trace(), **fields)
+    run = AlgorithmRun("local_clustering", graph, device, threads, progress)
+    fields = run.execute()
+    return ClusteringCoefficients(run.graph, run.stats(), run.trace(), **fields)
 
 
-def _by_phases(graph: Graph, target: Device, phases: Phases) -> dict[str, Any]:
-    n, m = graph.num_vertices, graph.num_stored_edges
-    kernels = target.kernels("triangles")
-    links = count_links(graph, target, phases)
+def compute_by_rows(run: AlgorithmRun) -> dict[str, Any]:
+    """On the CPU, count the links in the CSR or in packed rows."""
+    return _divide_links(run, count_links(run), run.graph.num_vertices, both_directions(run.graph))
+
+
+def compute_by_tables(run: AlgorithmRun) -> dict[str, Any]:
+    """On CUDA, count the links in tables of forward rows, which undirected graphs have."""
+    if run.graph.is_directed:
+        return compute_by_operators(run)
+    return _divide_links(run, count_forward(run), run.graph.num_stored_edges, run.graph._csr_on(run.device, 0))
+
+
+def _divide_links(run: AlgorithmRun, links: Any, size: int, rows: tuple[Any, ...]) -> dict[str, Any]:
+    """Count the neighbours with the kernel for ``rows``, which runs over ``size`` items, and divide."""
+    graph, target, phases = run.graph, run.device, run.phases
+    n, kernels = graph.num_vertices, target.kernels("triangles")
     neighbors, coefficients = target.zeros(n, np.uint32), target.empty(n, np.float64)
-    size, rows = (n, both_directions(graph)) if target.is_host else (m, graph._csr_on(target, 0))
     phases.run("count neighbors", kernels.count_neighbors, size, *rows, neighbors)
     orders = 1.0 if graph.is_directed else 2.0
     phases.run("divide", kernels.divide_links, n, links, neighbors, orders, coefficients)
     return {"coefficients": coefficients, "links": links, "neighbors": neighbors}
 
 
-def _by_operators(graph: Graph, everything: Frontier) -> dict[str, Any]:
+def compute_by_operators(run: AlgorithmRun) -> dict[str, Any]:
+    """On the device "python", and on CUDA for directed graphs, count the links by operators."""
+    graph, everything = run.graph, run.frontier(graph=neighborhoods(run.graph))
     links = count_links_by_operators(graph, everything)
     neighbors, coefficients = everything.full(0, np.uint32), everything.full(0, np.float64)
     orders = 1 if graph.is_directed else 2

@@ -8,32 +8,25 @@ before their batch, so that the result does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gpu_pregel.algorithms import _levels
 from gpu_pregel.algorithms._arguments import check_open_interval
-from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._levels import LevelPhases, Search, search_communities
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented, host_device
+from gpu_pregel.algorithms._levels import Search, search_communities
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
 from gpu_pregel.algorithms._levels_operators import OperatorLevels
 from gpu_pregel.algorithms.communities import Communities, check_resolution, check_weights, modularity
 from gpu_pregel.host.arguments import check_flag, check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
-
-_Close = Callable[[], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import GraphLike
 
 __all__ = ["Communities", "louvain", "modularity"]
 
 
-@chooses_device
+@documented
 def louvain(
     graph: GraphLike,
     *,
@@ -52,7 +45,7 @@ def louvain(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected, with weights of at least 0, or none.
     resolution : float, default 1.0
         From 0 to 1,000,000; the larger, the smaller the communities.
@@ -66,13 +59,7 @@ def louvain(
     deterministic : bool, default True
         Find the same communities in every run. False takes less time on the CPU, where vertices then move in the order
         in which threads come to them; it makes no difference on other devices.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-        Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless it is "python"; ``stats`` says so
-        in "device" and "device_reason" (all levels) or in "on_cpu" (some).
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -82,12 +69,16 @@ def louvain(
 
     Raises
     ------
-    ArgumentError, ArgumentTypeError
-        An argument is invalid.
+    ArgumentError
+        An argument is out of range.
     GraphError
         The graph is directed, or has a negative weight or weights whose sum is infinite.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
+
+    Notes
+    -----
+    Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless the device is "python"; ``stats`` says
+    so in "device" and "device_reason" (all levels) or in "on_cpu" (some).
 
     Examples
     --------
@@ -96,37 +87,24 @@ def louvain(
     >>> found.labels.tolist(), round(found.modularity, 3)
     ([0, 0, 0, 1, 1, 1], 0.357)
     """
-    return find_communities(
-        "louvain",
-        graph,
-        resolution,
-        max_levels,
-        tolerance,
-        seed,
-        deterministic=deterministic,
-        device=device,
-        threads=threads,
-        progress=progress,
-    )
+    run = AlgorithmRun("louvain", graph, device, threads, progress)
+    return find_communities(run, resolution, max_levels, tolerance, seed, deterministic)
 
 
 def find_communities(
-    name: str,
-    graph: GraphLike,
+    run: AlgorithmRun,
     resolution: float,
     max_levels: int | None,
     tolerance: float,
     seed: int,
+    deterministic: bool,
     iterations: int = 1,
     *,
-    deterministic: bool,
-    device: DeviceName,
-    threads: int | None,
-    progress: bool,
+    refine: bool = False,
 ) -> Communities:
-    """Check the arguments of the algorithm ``name`` and run it; "leiden" refines communities."""
-    graph = as_graph(graph)
-    check_weights(graph, name)
+    """Check the arguments of Louvain's or, with ``refine``, of Leiden's method, and search."""
+    graph, device = run.graph, run.device
+    check_weights(graph, run.name)
     resolution = check_resolution(resolution)
     if max_levels is not None:
         max_levels = check_integer("max_levels", max_levels, 1)
@@ -134,36 +112,33 @@ def find_communities(
     seed = check_integer("seed", seed, 0)
     iterations = check_integer("iterations", iterations, 1)
     deterministic = check_flag("deterministic", deterministic)
-    target = get_device(device, threads=threads)
-    levels, close = _levels_on(target, graph, device, progress)
-    search = Search(resolution, tolerance, max_levels, seed, deterministic, name == "leiden", iterations)
-    found = search_communities(levels, graph, search) if graph.num_vertices else [np.empty(0, np.uint32)]
-    found = [target.upload(labels) if isinstance(labels, np.ndarray) else labels for labels in found]
-    stats, trace = close()
-    return Communities(
-        graph=graph, stats=stats, trace=trace, labels=found[-1], levels=tuple(found), resolution=resolution
-    )
+    search = Search(resolution, tolerance, max_levels, seed, deterministic, refine, iterations)
+    found = run.execute(search)
+    levels = tuple(device.upload(labels) if isinstance(labels, np.ndarray) else labels for labels in found)
+    return Communities(graph, run.stats(), run.trace(), labels=levels[-1], levels=levels, resolution=resolution)
 
 
-def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool) -> tuple[LevelPhases, _Close]:
-    """Return what searches levels on a device, and a function that returns its statistics and its trace."""
-    host = target if isinstance(target, CpuDevice) else get_device("cpu")
-    assert isinstance(host, CpuDevice)
-    phases = Phases(host, shown=progress)
-    interpreted = target.name == "python"
-    # A GPU is slow where there are few edges; on the device "python", everything is interpreted.
-    cpu = None if interpreted else CpuLevels(host, phases, graph.num_vertices)
-    if cpu is not None and (host is target or graph.num_stored_edges <= _levels.SERIAL_EDGES):
-        reason = f"up to {_levels.SERIAL_EDGES:,} stored edges are searched on the CPU, whatever the device of the call"
-        return cpu, lambda: ({**phases.stats(), "device_reason": reason}, phases.trace())
-    frontier = Frontier(graph, device=device, progress=progress)
+def search_by_kernels(run: AlgorithmRun, search: Search) -> list[Any]:
+    """On the CPU, return the communities after each level."""
+    graph = run.graph
+    return search_communities(CpuLevels(run.device, run.phases, graph.num_vertices), graph, search)
 
-    def close() -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
-        stats, other = frontier.stats(), phases.stats()
-        for key in ("seconds", "compile_seconds"):
-            stats[key] += other[key]
-        if phases.trace():
-            stats["on_cpu"] = f"levels of up to {_levels.SERIAL_EDGES:,} stored edges"
-        return stats, (*frontier.trace(), *phases.trace())
 
-    return OperatorLevels(frontier, cpu), close
+def search_by_operators(run: AlgorithmRun, search: Search) -> list[Any]:
+    """On the device "python", return the communities after each level."""
+    return search_communities(OperatorLevels(run.frontier(), None), run.graph, search)
+
+
+def search_large_by_operators(run: AlgorithmRun, search: Search) -> list[Any]:
+    """On CUDA, do the same; a GPU is slow where there are few edges, which the CPU searches."""
+    limit = f"{_levels.SERIAL_EDGES:,} stored edges"
+    if run.graph.num_stored_edges <= _levels.SERIAL_EDGES:
+        run.move_to_host(f"up to {limit} are searched on the CPU, whatever the device of the call")
+        return search_by_kernels(run, search)
+    frontier, host = run.frontier(), host_device()
+    phases = run.phases_on(host)
+    levels = OperatorLevels(frontier, CpuLevels(host, phases, run.graph.num_vertices))
+    found = search_communities(levels, run.graph, search)
+    if phases.trace():
+        run.notes["on_cpu"] = f"levels of up to {limit}"
+    return found

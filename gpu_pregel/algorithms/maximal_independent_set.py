@@ -14,16 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import check_undirected
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._random_order import check_seed, keys_on_device, seed_offset
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import reduce_rows
 from gpu_pregel.kernels.library import atomics
 
@@ -78,7 +74,7 @@ class IndependentSet(VertexResult):
         return f"<IndependentSet: {self.count:,} of {len(self.members):,} vertices>"
 
 
-@chooses_device
+@documented
 def maximal_independent_set(
     graph: GraphLike,
     *,
@@ -91,14 +87,10 @@ def maximal_independent_set(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     seed : int, default 0
         The seed of the random order in which the greedy algorithm would take the vertices.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -110,12 +102,9 @@ def maximal_independent_set(
     ------
     ArgumentError
         ``seed`` is negative or has more than 64 bits.
-    ArgumentTypeError
-        ``graph`` is not a graph, or ``seed`` is not a whole number.
     GraphError
         The graph is directed.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -124,36 +113,34 @@ def maximal_independent_set(
     >>> found.vertices.tolist(), found["hub"]
     (['a', 'b', 'c'], False)
     """
-    graph = as_graph(graph)
-    check_undirected(graph, "maximal_independent_set")
+    run = AlgorithmRun("maximal_independent_set", graph, device, threads, progress)
     seed = check_seed(seed)
-    target = get_device(device, threads=threads)
-    found = (
-        _on_cpu(graph, target, seed, progress) if target.name == "cpu" else _by_operators(graph, device, seed, progress)
-    )
-    members, stats, trace = found
-    return IndependentSet(graph=graph, stats=stats, trace=trace, members=members, seed=seed)
+    members = run.execute(seed)
+    return IndependentSet(run.graph, run.stats(), run.trace(), members=members, seed=seed)
 
 
-def _on_cpu(graph: Graph, target: Device, seed: int, progress: bool) -> tuple[Array, Any, Any]:
+def decide(run: AlgorithmRun, seed: int) -> Array:
+    """On the CPU, return the members, found by kernels."""
+    graph, target, phases = run.graph, run.device, run.phases
     kernels = target.kernels("independent_set")
     n, offset = graph.num_vertices, seed_offset(seed)
     states = target.empty(n, np.uint8)
     entries, undecided = target.empty(n, np.uint64), target.empty(n, np.uint64)
     count = target.zeros(1, np.int64)
     rows = graph.indptr, graph.indices, offset, states
-    phases = Phases(target, shown=progress)
     phases.run("initialise", kernels.initialise, n, offset, states)
     phases.run("decide all", kernels.decide_all, n, *rows, undecided, count)
     while left := int(count[0]):
         entries, undecided = undecided, entries
         count[0] = 0
         phases.run("decide rest", kernels.decide_rest, left, *rows, entries, undecided, count)
-    return states.view(bool), phases.stats(), phases.trace()
+    members: Array = states.view(bool)
+    return members
 
 
-def _by_operators(graph: Graph, device: DeviceName, seed: int, progress: bool) -> tuple[Array, Any, Any]:
-    active = Frontier(graph, device=device, progress=progress)
+def decide_by_operators(run: AlgorithmRun, seed: int) -> Array:
+    """On the other devices, return the members."""
+    active = run.frontier()
     keys = keys_on_device(active, seed)
     states = active.full(_UNDECIDED, np.int32)
     # The vertex with the smallest key among the undecided ones is decided in each round.
@@ -161,7 +148,8 @@ def _by_operators(graph: Graph, device: DeviceName, seed: int, progress: bool) -
     while active:
         active = reduce_rows(_state_before, "max", active, (keys, states), finish=_decide)
         advance.shrink(len(active))
-    return active.download(states) == _IN, active.stats(), active.trace()
+    members: Array = active.download(states) == _IN
+    return members
 
 
 def _state_before(v: Any, u: Any, weight: Any, keys: Any, states: Any) -> Any:

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import check_undirected
-from gpu_pregel.algorithms._boruvka_cpu import find_forest
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.arguments import check_flag
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_vertices, reduce_rows
 from gpu_pregel.kernels.library import atomics
 
@@ -126,7 +123,7 @@ class SpanningForest(Result):
         return f"<SpanningForest: {len(self.edges):,} edges in {self.count:,} trees>"
 
 
-@chooses_device
+@documented
 def minimum_spanning_forest(
     graph: GraphLike,
     *,
@@ -143,14 +140,10 @@ def minimum_spanning_forest(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     maximum : bool, default False
         Find the forest with the largest total weight instead.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -160,12 +153,9 @@ def minimum_spanning_forest(
 
     Raises
     ------
-    ArgumentTypeError
-        ``graph`` is not a graph, or ``maximum`` is not a bool.
     GraphError
         The graph is directed, or has more than 2^31 vertices and the device is not the CPU.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -174,24 +164,19 @@ def minimum_spanning_forest(
     >>> forest.to_pandas().values.tolist(), forest.total_weight
     ([[0.0, 2.0, 1.0], [1.0, 2.0, 2.0], [5.0, 6.0, 7.0]], 10.0)
     """
-    graph = as_graph(graph)
-    check_undirected(graph, "minimum_spanning_forest")
+    run = AlgorithmRun("minimum_spanning_forest", graph, device, threads, progress)
     maximum = check_flag("maximum", maximum)
-    target = get_device(device, threads=threads)
-    if target.name == "cpu":
-        edges, weights, labels, stats, trace = find_forest(graph, target, maximum, progress)
-    else:
-        edges, weights, labels, stats, trace = _by_operators(graph, device, maximum, progress)
-    return SpanningForest(
-        graph=graph, stats=stats, trace=trace, edges=edges, weights=weights, labels=labels, maximum=maximum
-    )
+    edges, weights, labels = run.execute(maximum)
+    figures = (run.graph, run.stats(), run.trace())
+    return SpanningForest(*figures, edges=edges, weights=weights, labels=labels, maximum=maximum)
 
 
-def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: bool) -> tuple[Any, ...]:
-    n = graph.num_vertices
+def grow_by_operators(run: AlgorithmRun, maximum: bool) -> tuple[Any, ...]:
+    """On the other devices than that of ``_boruvka_cpu``, return the edges, their weights and all labels."""
+    graph, n = run.graph, run.graph.num_vertices
     if n > _MAX_VERTICES:
-        raise GraphError(f"minimum_spanning_forest takes at most 2^31 vertices on {device}: pass device='cpu'")
-    everything = Frontier(graph, device=device, progress=progress)
+        raise GraphError(f"minimum_spanning_forest takes at most 2^31 vertices on {run.device.name}: pass device='cpu'")
+    everything = run.frontier()
     dtype = np.dtype(np.float32) if graph.weights is None else graph.weights.dtype
     sign = -1 if maximum else 1
     worst = dtype.type(sign * np.inf if dtype.kind == "f" else getattr(np.iinfo(dtype), "min" if maximum else "max"))
@@ -217,7 +202,7 @@ def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: boo
     ends = np.stack([edges[taken] >> 32, edges[taken] & 0xFFFFFFFF], axis=1).astype(np.uint32)
     found = None if graph.weights is None else edge_weights[taken]
     _, first, ranks = np.unique(roots, return_index=True, return_inverse=True)
-    return ends, found, first.astype(np.uint32)[ranks], everything.stats(), everything.trace()
+    return ends, found, first.astype(np.uint32)[ranks]
 
 
 def _start(v: Any, labels: Any, parents: Any) -> None:

@@ -15,18 +15,16 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_open_interval
 from gpu_pregel.algorithms._degree_order import order_by_out_degree
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._iterations import IteratedScores, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.errors import ArgumentError, GraphError
 from gpu_pregel.host.arguments import check_integer, check_number
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import ProgramResult, run
+from gpu_pregel.host.programs.run import ProgramResult
 from gpu_pregel.host.superstep.aggregators import Aggregator
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
 
 Array = np.ndarray[Any, Any]
@@ -76,11 +74,9 @@ class _Found(NamedTuple):
     scores: Any
     iterations: int
     error: float
-    stats: dict[str, Any]
-    trace: Any
 
 
-@chooses_device
+@documented
 def pagerank(
     graph: GraphLike,
     *,
@@ -101,7 +97,7 @@ def pagerank(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     damping : float, default 0.85
         The probability of following an edge, above 0 and below 1; otherwise the surfer jumps.
     tolerance : float, default 1e-6
@@ -118,11 +114,7 @@ def pagerank(
         Follow edges in proportion to their weights, if the graph has weights.
     dtype : {np.float64, np.float32}
         The type of the scores and of all arithmetic but the total change.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show progress on stderr.
+    {options}
 
     Returns
     -------
@@ -138,10 +130,7 @@ def pagerank(
     GraphError
         A weight is negative, the weights sum to more than 1e150, or those of a vertex sum to a number outside the range
         of ``dtype``.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Notes
     -----
@@ -159,7 +148,8 @@ def pagerank(
     >>> gp.pagerank(graph, personalization={"a": 1}).scores.round(3).tolist()
     [0.15, 0.459, 0.391]
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("pagerank", graph, device, threads, progress)
+    graph = run.graph
     given = _Settings(
         check_open_interval("damping", damping, 0, 1),
         float(check_number("tolerance", tolerance, 0)),
@@ -169,16 +159,9 @@ def pagerank(
         None if initial is None else distribution(graph, "initial", initial),
         _check_dtype(dtype),
     )
-    target = get_device(device, threads=threads)
-    found = (
-        _on_cpu(graph, given, target, progress=progress)
-        if target.name == "cpu"
-        else _as_program(graph, given, device=device, progress=progress)
-    )
+    found: _Found = run.execute(given)
     return PageRanks(
-        graph=graph,
-        stats=found.stats,
-        trace=found.trace,
+        *(graph, run.stats(), run.trace()),
         scores=found.scores,
         iterations=found.iterations,
         error=found.error,
@@ -221,16 +204,12 @@ def _divisors(graph: Graph, given: _Settings) -> Array:
     return totals
 
 
-# On the CPU.
-
-
-def _on_cpu(graph: Graph, given: _Settings, target: Device, *, progress: bool) -> _Found:
-    """Iterate over arrays of shares, in the order of degrees where that pays."""
-    n, dtype = graph.num_vertices, given.dtype
-    kernels = target.kernels("pagerank")
-    phases = Phases(target, shown=progress)
+def iterate_shares(run: AlgorithmRun, given: _Settings) -> _Found:
+    """On the CPU, iterate over arrays of shares, in the order of degrees where that pays."""
+    graph, phases, dtype = run.graph, run.phases, given.dtype
+    n, kernels = graph.num_vertices, run.device.kernels("pagerank")
     none = np.empty(0, dtype)
-    ordered = order_by_out_degree(graph, phases, target) if given.weights is None else None
+    ordered = order_by_out_degree(graph, phases, run.device) if given.weights is None else None
     order, indptr, indices = ordered or (np.empty(0, np.uint32), *graph.csc[:2])
     is_symmetric = given.weights is None and not graph.is_directed
     divisors = none if is_symmetric else _divisors(graph, given)
@@ -258,10 +237,7 @@ def _on_cpu(graph: Graph, given: _Settings, target: Device, *, progress: bool) -
         shares, following = following, shares
         error, unsent = float(changes.sum()), float(dangling.sum())
     phases.run("finish", kernels.finish, n, indptr, divisors, order, shares, following)
-    return _Found(following, iterations, error, phases.stats(), phases.trace())
-
-
-# On the other devices.
+    return _Found(following, iterations, error)
 
 
 def _apply(value: Any, incoming: Any, ctx: Any) -> Any:
@@ -333,12 +309,12 @@ def _equal_program(dtype: Any) -> VertexProgram:
     )
 
 
-def _as_program(graph: Graph, given: _Settings, *, device: DeviceName, progress: bool) -> _Found:
-    """Run a vertex program, one superstep for each iteration."""
+def iterate_by_program(run: AlgorithmRun, given: _Settings) -> _Found:
+    """On the other devices, run a vertex program, one superstep for each iteration."""
+    graph = run.graph
     if given.weights is None and given.teleport is None and given.initial is None:
         dangling = graph._fact("dangling vertices", lambda: int(np.count_nonzero(graph.out_degrees == 0)))
-        found = run(
-            graph,
+        found = run.program(
             _equal_program(given.dtype),
             parameters={
                 "damping": given.damping,
@@ -346,16 +322,13 @@ def _as_program(graph: Graph, given: _Settings, *, device: DeviceName, progress:
                 "tolerance": given.tolerance,
             },
             max_supersteps=given.max_iterations + 1,
-            device=device,
-            progress=progress,
         )
         return _found(found.values, found)
     n = graph.num_vertices
     divisors, equal = _divisors(graph, given), np.full(n, 1 / max(n, 1))
     scores = (equal if given.initial is None else given.initial).astype(given.dtype)
     teleport = equal if given.teleport is None else given.teleport
-    found = run(
-        graph,
+    found = run.program(
         _program(given.dtype, given.weights is not None),
         initial={"score": scores, "divisor": divisors, "teleport": teleport.astype(given.dtype)},
         parameters={
@@ -364,11 +337,9 @@ def _as_program(graph: Graph, given: _Settings, *, device: DeviceName, progress:
             "tolerance": given.tolerance,
         },
         max_supersteps=given.max_iterations + 1,
-        device=device,
-        progress=progress,
     )
     return _found(found.values.score, found)
 
 
 def _found(scores: Any, found: ProgramResult) -> _Found:
-    return _Found(scores, found.supersteps - 1, float(found.aggregated.error), found.stats, found.trace)
+    return _Found(scores, found.supersteps - 1, float(found.aggregated.error))

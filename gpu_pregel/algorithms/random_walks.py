@@ -15,15 +15,14 @@ from gpu_pregel.algorithms._arguments import (
     check_positive,
     vertex_numbers,
 )
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._items import items
 from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library.philox import key_of, uniform
@@ -94,7 +93,7 @@ class Walks(Result):
         return f"{found['walks']:,} walks, {found['steps']:,} steps, {found['ended']:,} walks ended early"
 
 
-@chooses_device
+@documented
 def random_walks(
     graph: GraphLike,
     starts: Any,
@@ -114,7 +113,7 @@ def random_walks(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     starts : collection of ids
         The first vertex of each walk; a vertex may be given several times. A set is taken by vertex number.
     length : int
@@ -125,11 +124,7 @@ def random_walks(
         node2vec's return and in-out parameters: from t to v, the edge back to t has its weight divided by p, and an
         edge to a vertex to which none leads from t has it divided by q.
     seed : int, default 0
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show the number of steps on stderr.
+    {options}
 
     Returns
     -------
@@ -143,10 +138,7 @@ def random_walks(
         A start is not in the graph, ``length`` is below 1, or ``p`` or ``q`` is not above 0.
     GraphError
         ``weighted``, and a weight is negative, or they sum to more than 1e150.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -155,37 +147,33 @@ def random_walks(
     >>> gp.random_walks(ring, ["a", "c"], 4).paths()
     [['a', 'b', 'c', 'a', 'b'], ['c', 'a', 'b', 'c', 'a']]
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("random_walks", graph, device, threads, progress)
+    graph = run.graph
     first = vertex_numbers(graph, "starts", starts)
     width = check_integer("length", length, 1, _LONGEST) + 1
     p, q = check_positive("p", p), check_positive("q", q)
     key = key_of(check_integer("seed", seed, 0))
     weighted = weights_in_use(graph, weighted, "random_walks")
-    target = get_device(device, threads=threads)
-    if target.name == "cpu" and not weighted and p == q == 1.0:
-        walks, stats, trace = _on_cpu(graph, target, first, width, key, progress)
-    else:
-        walkers = items(len(first), target, progress=progress)
-        walks = _by_operators(graph, walkers, first, width, (key, weighted, p, q))
-        stats, trace = walkers.stats(), walkers.trace()
-    found = (graph, stats, trace, walks)
-    return Walks(*found, starts=first, weighted=weighted, p=p, q=q, seed=seed)
+    walks = run.execute(first, width, (key, weighted, p, q))
+    return Walks(graph, run.stats(), run.trace(), walks, starts=first, weighted=weighted, p=p, q=q, seed=seed)
 
 
-def _on_cpu(graph: Graph, target: Device, first: Array, width: int, key: int, progress: bool) -> tuple[Any, ...]:
-    """Return uniform walks, with the statistics and the trace."""
-    phases = Phases(target, shown=progress)
+def walk_by_kernel(run: AlgorithmRun, first: Array, width: int, options: tuple[int, bool, float, float]) -> Array:
+    """On the CPU, return uniform walks, each of them by one thread; others by operators."""
+    key, weighted, p, q = options
+    if weighted or p != 1.0 or q != 1.0:
+        return walk_by_operators(run, first, width, options)
+    graph = run.graph
     walks = np.full((len(first), width), -1)
     walks[:, 0] = first
-    walk = target.kernels("walks").walk
-    phases.run("walk", walk, len(first), graph.indptr, graph.indices, key, _DRAWS, walks, chunk=_CHUNK)
-    return walks, phases.stats(), phases.trace()
+    walk = run.device.kernels("walks").walk
+    run.phases.run("walk", walk, len(first), graph.indptr, graph.indices, key, _DRAWS, walks, chunk=_CHUNK)
+    return walks
 
 
-def _by_operators(
-    graph: Graph, walkers: Frontier, first: Array, width: int, options: tuple[int, bool, float, float]
-) -> Array:
-    """Return walks of any kind, step by step."""
+def walk_by_operators(run: AlgorithmRun, first: Array, width: int, options: tuple[int, bool, float, float]) -> Array:
+    """On the other devices, and for other than uniform walks, make all walks step by step."""
+    graph, walkers = run.graph, run.frontier(graph=items(len(first)))
     key, weighted, p, q = options
     walks = walkers.full(-1, np.int64, len(first) * width)
     process_vertices(_begin, walkers, [walks, width, walkers.upload(first)])

@@ -8,6 +8,16 @@ from __future__ import annotations
 from gpu_pregel.algorithms._entry import Algorithm, Option
 from gpu_pregel.algorithms._options import BETWEENNESS, CLOSENESS, COMMUNITIES, ITERATIONS, SEED, SIMILARITY, TOLERANCE
 
+_SEARCHES = {"cpu": "_searches:KernelSearches", "*": "_searches:OperatorSearches"}
+_SUMS = {"cpu": "_iterations:KernelSums", "*": "_iterations:ProgramSums"}
+_DEPENDENCIES = {"cpu": "_dependencies_cpu:sum_dependencies", "*": "_dependencies:sum_dependencies"}
+_LEVELS = {
+    "cpu": "louvain:search_by_kernels",
+    "python": "louvain:search_by_operators",
+    "*": "louvain:search_large_by_operators",
+}
+_SIMILARITY = {"cpu": "score_by_kernels", "*": "score_by_operators"}
+
 ALGORITHMS = (
     Algorithm(
         "connected_components",
@@ -17,6 +27,7 @@ ALGORITHMS = (
         options=(Option("", "method", "afforest,propagation", "how they are found (default afforest)"),),
         paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
         cost="O(n + m)",
+        implementations={"python": "link_edges", "*": "run_afforest"},
         gpu_from=700_000,
         peers=("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph"),
     ),
@@ -31,6 +42,7 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
+        implementations={"cpu": "search_by_queue", "*": "search_by_program"},
         gpu_from=10_000_000,
         peers=("gapbs", "gbbs", "networkit", "scipy"),
     ),
@@ -45,6 +57,7 @@ ALGORITHMS = (
         ),
         paper="Meyer, Sanders: Δ-stepping, 2003",
         cost="O(n + m) on average",
+        implementations={"cpu": "step_by_bins", "*": "_path_relaxation:shorten"},
         gpu_from=1_000_000,
         peers=("gapbs", "networkit", "scipy"),
     ),
@@ -60,6 +73,7 @@ ALGORITHMS = (
         ),
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
         cost="O(n + m) per iteration",
+        implementations={"cpu": "iterate_shares", "*": "iterate_by_program"},
         gpu_from=700_000,
         peers=("gapbs", "networkit"),
     ),
@@ -74,6 +88,7 @@ ALGORITHMS = (
         ),
         paper="Kleinberg: Hyperlinked Environment, 1999",
         cost="O(n + m) per iteration",
+        implementations=_SUMS,
     ),
     Algorithm(
         "eigenvector_centrality",
@@ -86,6 +101,7 @@ ALGORITHMS = (
         ),
         paper="Bonacich: Power and Centrality, 1987",
         cost="O(n + m) per iteration",
+        implementations=_SUMS,
     ),
     Algorithm(
         "katz_centrality",
@@ -99,6 +115,7 @@ ALGORITHMS = (
         ),
         paper="Katz: A New Status Index, 1953",
         cost="O(n + m) per iteration",
+        implementations=_SUMS,
     ),
     Algorithm(
         "betweenness_centrality",
@@ -108,6 +125,7 @@ ALGORITHMS = (
         options=BETWEENNESS,
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
+        implementations=_DEPENDENCIES,
         gpu_from=50_000_000,
         peers=("gapbs", "gbbs"),
     ),
@@ -121,6 +139,7 @@ ALGORITHMS = (
         options=BETWEENNESS,
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
+        implementations=_DEPENDENCIES,
     ),
     Algorithm(
         "triangle_count",
@@ -130,6 +149,11 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
+        implementations={
+            "cpu": "_triangles:count_links",
+            "cuda": "_triangles:count_forward",
+            "*": "count_by_operators",
+        },
         gpu_from=300_000,
         peers=("gapbs", "networkit"),
     ),
@@ -140,6 +164,7 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
+        implementations={"cpu": "compute_by_rows", "cuda": "compute_by_tables", "*": "compute_by_operators"},
         gpu_from=300_000,
         peers=("networkit",),
     ),
@@ -152,6 +177,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
+        implementations={"cpu": "peel", "*": "peel_by_operators"},
         gpu_from=50_000_000,
         peers=("gbbs", "networkit", "rustworkx"),
     ),
@@ -166,6 +192,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
+        implementations=_SIMILARITY,
         gpu_from=1_500_000,
     ),
     Algorithm(
@@ -179,6 +206,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
+        implementations=_SIMILARITY,
         gpu_from=1_500_000,
     ),
     Algorithm(
@@ -192,6 +220,7 @@ ALGORITHMS = (
         options=SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
+        implementations=_SIMILARITY,
         gpu_from=1_500_000,
     ),
     Algorithm(
@@ -202,6 +231,7 @@ ALGORITHMS = (
         options=(Option("-i", "iterations", "integer", "number of iterations (default 10)"),),
         paper="Raghavan, Albert, Kumara: Label propagation, 2007; Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m) per iteration",
+        implementations={"cpu": "propagate", "*": "propagate_by_operators"},
     ),
     Algorithm(
         "louvain",
@@ -213,6 +243,7 @@ ALGORITHMS = (
         options=COMMUNITIES,
         paper="Blondel, Guillaume, Lambiotte, Lefebvre: Fast unfolding of communities, 2008; Sahu: GVE-Louvain, 2023",
         cost="O(m) per round",
+        implementations=_LEVELS,
         peers=("networkit", "gve"),
     ),
     Algorithm(
@@ -227,6 +258,7 @@ ALGORITHMS = (
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
         cost="O(m) per round",
+        implementations=_LEVELS,
         peers=("networkit", "gve"),
     ),
     Algorithm(
@@ -235,6 +267,7 @@ ALGORITHMS = (
         "scc",
         paper="Slota, Rajamanickam, Madduri: Multistep, 2014; Tarjan: Depth-first search, 1972",
         cost="O(n + m)",
+        implementations={"cpu": "search_around_pivot", "*": "color_by_operators"},
         gpu_from=10_000_000,
         peers=("gbbs", "networkit", "scipy"),
     ),
@@ -247,6 +280,7 @@ ALGORITHMS = (
         options=(SEED,),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
+        implementations={"cpu": "decide", "*": "decide_by_operators"},
         gpu_from=15_000_000,
         peers=("gbbs",),
     ),
@@ -262,6 +296,7 @@ ALGORITHMS = (
         ),
         paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al., 2014",
         cost="O(n + m)",
+        implementations={"cpu": "color", "*": "color_by_operators"},
         peers=("gbbs",),
     ),
     Algorithm(
@@ -272,6 +307,7 @@ ALGORITHMS = (
         options=(Option("", "maximum", "flag", "find the forest of the largest total weight"),),
         paper="Fallin, Gonzalez, Seo, Burtscher: ECL-MST, 2023; Osipov, Sanders, Singler: Filter-Kruskal, 2009",
         cost="O(m log n)",
+        implementations={"cpu": "_boruvka_cpu:find_forest", "*": "grow_by_operators"},
         peers=("gbbs", "networkit", "scipy"),
     ),
     Algorithm(
@@ -282,6 +318,7 @@ ALGORITHMS = (
         options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Wasserman, Faust: Social Network Analysis, 1994",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        implementations=_SEARCHES,
         gpu_from=5_000_000,
         peers=("networkit",),
     ),
@@ -295,6 +332,7 @@ ALGORITHMS = (
         options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Boldi, Vigna: Axioms for Centrality, 2014",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        implementations=_SEARCHES,
         gpu_from=5_000_000,
         peers=("networkit",),
     ),
@@ -305,6 +343,7 @@ ALGORITHMS = (
         finds="the largest distance from each vertex",
         paper="Takes, Kosters: Eccentricity Distribution of Large Graphs, 2013; Then et al., 2014",
         cost="O(n (n + m) / 512) to O(n (n + m))",
+        implementations=_SEARCHES,
     ),
     Algorithm(
         "diameter",
@@ -313,6 +352,7 @@ ALGORITHMS = (
         options=(Option("", "exact", "flag", "search until the bounds are equal (default)"),),
         paper="Crescenzi et al.: iFUB, 2013; Takes, Kosters: Diameter of small world networks, 2011",
         cost="O(n + m) per search, usually few",
+        implementations=_SEARCHES,
         peers=("networkit",),
     ),
     Algorithm(
@@ -326,6 +366,7 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
+        implementations=_SEARCHES,
     ),
     Algorithm(
         "random_walks",
@@ -342,6 +383,7 @@ ALGORITHMS = (
         ),
         paper="Grover, Leskovec: node2vec, 2016; Yang et al.: KnightKing, 2019",
         cost="O(1) per step, O(log d) if weighted; O(d) if p or q is extreme",
+        implementations={"cpu": "walk_by_kernel", "*": "walk_by_operators"},
     ),
     Algorithm(
         "sample_neighbors",
@@ -364,6 +406,7 @@ ALGORITHMS = (
         finds="the sides of a bipartite graph, or an odd cycle",
         paper="Kőnig: Theorie der endlichen und unendlichen Graphen, 1936",
         cost="O(n + m)",
+        implementations=_SEARCHES,
         gpu_from=15_000_000,
     ),
     Algorithm(
@@ -373,6 +416,7 @@ ALGORITHMS = (
         requires=("directed", "acyclic"),
         paper="Kahn: Topological sorting of large networks, 1962",
         cost="O(n + m)",
+        implementations={"cpu": "sort", "*": "remove_edges"},
     ),
 )
 

@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented, host_device
 from gpu_pregel.algorithms._items import items
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag, check_integer
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library.philox import key_of, uniform
 
@@ -94,7 +91,7 @@ class NeighborSample(Result):
         return f"{len(self.vertices):,} vertices and {len(self.edges):,} edges in {len(self.fanouts)} hops"
 
 
-@chooses_device
+@documented
 def sample_neighbors(
     graph: GraphLike,
     seeds: Any,
@@ -113,7 +110,7 @@ def sample_neighbors(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
     seeds : collection of ids
         Repeated ids count once.
     fanouts : sequence of int
@@ -121,11 +118,7 @@ def sample_neighbors(
     replace : bool, default False
         Whether an edge may be drawn several times; a vertex with out-edges then always has ``fanout`` of them.
     seed : int, default 0
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show the number of hops on stderr.
+    {options}
 
     Returns
     -------
@@ -137,10 +130,7 @@ def sample_neighbors(
     ------
     ArgumentError
         A seed is not in the graph, there is no hop, or a fan-out is 0 or below -1.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -150,14 +140,13 @@ def sample_neighbors(
     >>> sample.vertices[0].item(), sample.hop_edges[:2].tolist(), len(sample.sources) == len(sample.edges)
     (0, [0, 2], True)
     """
-    graph = as_graph(graph)
-    numbers = vertex_numbers(graph, "seeds", seeds)
+    run = AlgorithmRun("sample_neighbors", graph, device, threads, progress)
+    numbers = vertex_numbers(run.graph, "seeds", seeds)
     hops = _check_fanouts(fanouts)
     replace = check_flag("replace", replace)
     key = key_of(check_integer("seed", seed, 0))
-    target = get_device(device, threads=threads)
     _, first = np.unique(numbers, return_index=True)
-    sample = _Sample(graph, target, numbers[np.sort(first)], progress)
+    sample = _Sample(run, numbers[np.sort(first)])
     for fanout in hops:
         sample.add_hop(fanout, replace, key)
     return sample.result(hops, replace, seed)
@@ -177,13 +166,10 @@ def _check_fanouts(fanouts: object) -> tuple[int, ...]:
 class _Sample:
     """The vertices and edges sampled so far."""
 
-    def __init__(self, graph: Graph, target: Device, seeds: Array, progress: bool) -> None:
-        self._graph = graph
-        self._shown = progress
-        self._target = target
-        self._phases = Phases(CpuDevice(1), shown=False)
-        self._indptr, _ = graph._csr_on(target, 0)
-        self._rows: list[dict[str, Any]] = []
+    def __init__(self, run: AlgorithmRun, seeds: Array) -> None:
+        self._run, self._graph = run, run.graph
+        self._phases = run.phases_on(host_device(1))
+        self._indptr, _ = run.graph._csr_on(run.device, 0)
         self._vertices = seeds
         self._hop_vertices = [0, len(seeds)]
         self._hops: list[tuple[Array, Array, Array]] = []
@@ -196,7 +182,7 @@ class _Sample:
         degrees = graph.indptr[last + 1] - graph.indptr[last]
         counts = degrees if fanout < 0 else np.where(degrees > 0, fanout, 0) if replace else np.minimum(degrees, fanout)
         firsts = np.concatenate([[0], np.cumsum(counts)])
-        CpuDevice(1).require(_BYTES_PER_EDGE * int(firsts[-1]), f"sampling {firsts[-1]:,} edges in a hop")
+        host_device(1).require(_BYTES_PER_EDGE * int(firsts[-1]), f"sampling {firsts[-1]:,} edges in a hop")
         edges = self._choose(last, firsts, replace and fanout > 0, key)
         sources = np.repeat(np.arange(begin, end), counts)
         targets = self._number(graph.indices[edges])
@@ -205,11 +191,10 @@ class _Sample:
 
     def _choose(self, vertices: Array, firsts: Array, replace: bool, key: int) -> Array:
         """Return the sampled edges of the vertices, those of vertex i from ``firsts[i]`` on."""
-        rows = items(len(vertices), self._target, progress=self._shown)
+        rows = self._run.frontier(graph=items(len(vertices)))
         edges = rows.full(-1, np.int64, int(firsts[-1]))
         given = [rows.upload(vertices), rows.upload(firsts), self._indptr, replace, key, edges]
         process_vertices(_choose_edges, rows, given)
-        self._rows += rows.trace()
         return rows.download(edges)
 
     def _number(self, appearing: Array) -> Array:
@@ -218,20 +203,16 @@ class _Sample:
         vertices = np.concatenate([self._vertices, np.empty(len(appearing), np.int64)])
         numbers = np.empty(len(appearing), np.int64)
         table = np.full(2 << len(vertices).bit_length(), -1)
-        kernels = CpuDevice(1).kernels("samples")
+        kernels = host_device(1).kernels("samples")
         self._phases.run("number", kernels.number, 1, vertices, known, appearing, numbers, table)
         self._vertices = vertices[: known[0]]
         return numbers
 
     def result(self, fanouts: tuple[int, ...], replace: bool, seed: int) -> NeighborSample:
         """Return what has been sampled."""
-        trace = (*self._rows, *self._phases.trace())
-        totals = {key: sum(row[key] for row in trace) for key in ("seconds", "compile_seconds")}
         edges, sources, targets = map(np.concatenate, zip(*self._hops, strict=True))
         return NeighborSample(
-            graph=self._graph,
-            stats={"device": self._target.name, "threads": self._target.threads, **totals},
-            trace=trace,
+            *(self._graph, self._run.stats(), self._run.trace()),
             edges=edges,
             sources=sources,
             targets=targets,

@@ -12,21 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import (
-    check_undirected,
-    vertex_numbers,
-)
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._arguments import vertex_numbers
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.algorithms.coefficients import COSINE, JACCARD, OVERLAP, ratio
@@ -92,7 +87,7 @@ class PairScores(Result):
         return f"<PairScores: {len(self):,} pairs>"
 
 
-@chooses_device
+@documented
 def jaccard(
     graph: GraphLike,
     pairs: Any = None,
@@ -112,18 +107,14 @@ def jaccard(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected.
     pairs : array_like [k, 2], or data frame of two columns, optional
         The ids of the two vertices of each pair. Default: all pairs of adjacent vertices, each once, by vertex number.
     weighted : bool, default True
         If the graph has weights, divide the sum of the smaller of the two weights of each common neighbour by the sum
         of the larger ones over all neighbours, taking 0 for a missing edge.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show the progress on stderr.
+    {options}
 
     Returns
     -------
@@ -132,12 +123,11 @@ def jaccard(
 
     Raises
     ------
-    ArgumentError, ArgumentTypeError
+    ArgumentError
         ``pairs`` are not pairs of ids of vertices.
     GraphError
         The graph is directed; with ``weighted``, it has negative weights, or they sum to more than 1e150.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -146,10 +136,10 @@ def jaccard(
     >>> gp.jaccard(graph, pairs=[("a", "b")]).to_dict()
     {('a', 'b'): 0.3333333333333333}
     """
-    return _similarity("jaccard", JACCARD, graph, pairs, weighted, device, threads, progress)
+    return _similarity(AlgorithmRun("jaccard", graph, device, threads, progress), JACCARD, pairs, weighted)
 
 
-@chooses_device
+@documented
 def overlap(
     graph: GraphLike,
     pairs: Any = None,
@@ -168,14 +158,13 @@ def overlap(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected.
     pairs : array_like [k, 2], or data frame of two columns, optional
         The ids of the two vertices of each pair. Default: all pairs of adjacent vertices.
     weighted : bool, default True
         Whether to use the weights of the edges, if the graph has any.
-    device, threads, progress
-        As for :func:`jaccard`.
+    {options}
 
     Returns
     -------
@@ -184,8 +173,9 @@ def overlap(
 
     Raises
     ------
-    ArgumentError, ArgumentTypeError, GraphError, DeviceError
+    ArgumentError, GraphError
         As for :func:`jaccard`.
+    {errors}
 
     Examples
     --------
@@ -194,10 +184,10 @@ def overlap(
     >>> gp.overlap(graph, pairs=[("a", "b")]).scores.tolist()
     [0.5]
     """
-    return _similarity("overlap", OVERLAP, graph, pairs, weighted, device, threads, progress)
+    return _similarity(AlgorithmRun("overlap", graph, device, threads, progress), OVERLAP, pairs, weighted)
 
 
-@chooses_device
+@documented
 def cosine(
     graph: GraphLike,
     pairs: Any = None,
@@ -216,14 +206,13 @@ def cosine(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected.
     pairs : array_like [k, 2], or data frame of two columns, optional
         The ids of the two vertices of each pair. Default: all pairs of adjacent vertices.
     weighted : bool, default True
         Whether to use the weights of the edges, if the graph has any.
-    device, threads, progress
-        As for :func:`jaccard`.
+    {options}
 
     Returns
     -------
@@ -232,8 +221,9 @@ def cosine(
 
     Raises
     ------
-    ArgumentError, ArgumentTypeError, GraphError, DeviceError
+    ArgumentError, GraphError
         As for :func:`jaccard`.
+    {errors}
 
     Examples
     --------
@@ -242,66 +232,55 @@ def cosine(
     >>> gp.cosine(graph, pairs=[("a", "b")]).scores.round(4).tolist()
     [0.2308]
     """
-    return _similarity("cosine", COSINE, graph, pairs, weighted, device, threads, progress)
+    return _similarity(AlgorithmRun("cosine", graph, device, threads, progress), COSINE, pairs, weighted)
 
 
-def _similarity(
-    name: str,
-    kind: int,
-    graph: GraphLike,
-    pairs: Any,
-    weighted: bool,
-    device: DeviceName,
-    threads: int | None,
-    progress: bool,
-) -> PairScores:
-    graph = as_graph(graph)
-    check_undirected(graph, name)
-    weighted = weights_in_use(graph, weighted, name)
-    given = None if pairs is None else _pair_numbers(graph, pairs)
-    target = get_device(device, threads=threads)
-    simple = without_repetitions(graph)
-    first, second = _adjacent_pairs(simple, target.threads or 1) if given is None else given
-    run: Phases | Frontier
-    if target.name == "cpu" and not weighted:
-        run = Phases(target, shown=progress)
-        scores = _by_phases(simple, first, None if given is None else second, kind, target, run)
-    else:
-        # Operators run over vertices: those of a graph without edges, one for each pair.
-        numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
-        run = Frontier(numbers, device=device, threads=threads, progress=progress)
-        rows = Frontier(simple, device=device, threads=threads).csr()
-        scores = run.full(0, np.float64)
-        arrays = [run.upload(first), run.upload(second), *rows[: 3 if weighted else 2], kind, scores]
-        if weighted:
-            scales = _scales(simple) if kind == COSINE else np.empty(0)
-            process_vertices(_score_by_weights, run, [*arrays, run.upload(scales)])
-        else:
-            process_vertices(_score, run, arrays)
-    return PairScores(
-        graph=graph,
-        stats=run.stats(),
-        trace=run.trace(),
-        first=first,
-        second=second,
-        scores=scores,
-        adjacent=given is None,
-        weighted=weighted,
-    )
+def _similarity(run: AlgorithmRun, kind: int, pairs: Any, weighted: bool) -> PairScores:
+    weighted = weights_in_use(run.graph, weighted, run.name)
+    given = None if pairs is None else _pair_numbers(run.graph, pairs)
+    first, second, scores = run.execute(given, kind, weighted)
+    figures = (run.graph, run.stats(), run.trace())
+    return PairScores(*figures, first, second, scores=scores, adjacent=given is None, weighted=weighted)
 
 
-def _by_phases(graph: Graph, first: Array, second: Array | None, kind: int, target: Device, phases: Phases) -> Array:
-    """Return the scores of pairs, of all adjacent vertices if ``second`` is None."""
-    kernels = target.kernels("similarity")
-    rows, scores = (graph.indptr, graph.indices), np.empty(len(first), np.float64)
-    if second is None:
+def score_by_kernels(
+    run: AlgorithmRun, given: tuple[Array, Array] | None, kind: int, weighted: bool
+) -> tuple[Array, Array, Any]:
+    """On the CPU, return the pairs, of all adjacent vertices if none are given, and their scores."""
+    if weighted:
+        return score_by_operators(run, given, kind, weighted)
+    graph, threads = without_repetitions(run.graph), run.device.threads or 1
+    kernels, rows = run.device.kernels("similarity"), (graph.indptr, graph.indices)
+    first, second = _adjacent_pairs(graph, threads) if given is None else given
+    scores = np.empty(len(first), np.float64)
+    if given is None:
         n = graph.num_vertices
         begins = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(first, minlength=n), out=begins[1:])
-        phases.run("score adjacent", kernels.score_adjacent, n, *rows, begins, kind, scores, chunk=_ROWS_AT_ONCE)
+        run.phases.run("score adjacent", kernels.score_adjacent, n, *rows, begins, kind, scores, chunk=_ROWS_AT_ONCE)
     else:
-        phases.run("score pairs", kernels.score_pairs, len(first), *rows, first, second, kind, scores)
-    return scores
+        run.phases.run("score pairs", kernels.score_pairs, len(first), *rows, first, second, kind, scores)
+    return first, second, scores
+
+
+def score_by_operators(
+    run: AlgorithmRun, given: tuple[Array, Array] | None, kind: int, weighted: bool
+) -> tuple[Array, Array, Any]:
+    """On the other devices, and by weights, do the same."""
+    graph = without_repetitions(run.graph)
+    first, second = _adjacent_pairs(graph, run.device.threads or 1) if given is None else given
+    # Operators run over vertices: those of a graph without edges, one for each pair.
+    numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
+    everything = run.frontier(graph=numbers)
+    rows = Frontier(graph, device=run.device.name, threads=run.device.threads).csr()
+    scores = everything.full(0, np.float64)
+    arrays = [everything.upload(first), everything.upload(second), *rows[: 3 if weighted else 2], kind, scores]
+    if weighted:
+        scales = _scales(graph) if kind == COSINE else np.empty(0)
+        process_vertices(_score_by_weights, everything, [*arrays, everything.upload(scales)])
+    else:
+        process_vertices(_score, everything, arrays)
+    return first, second, scores
 
 
 def _pair_numbers(graph: Graph, pairs: Any) -> tuple[Array, Array]:

@@ -18,17 +18,13 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_positive, check_weights_nonnegative
-from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._path_relaxation import shorten_all, shorten_near
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented, host_device
 from gpu_pregel.algorithms._paths import UNREACHED, PathResult, find_predecessors, mask_unreached, source_numbers
 from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.errors import GraphError
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.edge_arrays import to_host
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 
 Array = np.ndarray[Any, Any]
 
@@ -91,7 +87,7 @@ class Distances(PathResult):
         """
         if self.graph.weights is None:
             ids = self.graph.to_ids(self.sources)
-            return to_host(bfs(self.graph, ids, device="cpu").parents).astype(np.int64)
+            return to_host(bfs(self.graph, ids, device=host_device().name).parents).astype(np.int64)
         return find_predecessors(self.graph, self.sources, self._values)
 
     @property
@@ -118,7 +114,7 @@ class Distances(PathResult):
         return f"<Distances: {self.describe()}>"
 
 
-@chooses_device
+@documented
 def sssp(
     graph: GraphLike,
     source: Any,
@@ -132,18 +128,14 @@ def sssp(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Edges of a directed graph are followed in their direction. Weights must not be negative; without weights, every
         edge counts 1. An edge of infinite weight leads nowhere.
     source : id, or list, set or array of ids
     delta : float, optional
         Vertices whose distances differ by less are processed together: the time depends on it, the result does not.
         Infinity: all vertices are. Default: on the CPU from the mean weight and the degrees; on other devices infinity.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -158,10 +150,7 @@ def sssp(
         A weight is negative or NaN, or integer weights are so large that a path could be longer than 2**63 - 2.
     ArgumentError
         No vertex has the id ``source``, or ``delta`` is not a number above 0.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     References
     ----------
@@ -176,31 +165,18 @@ def sssp(
     >>> found.to_dict(), found.path("c")
     ({'a': 0.0, 'b': 1.5, 'c': 3.5}, ['a', 'b', 'c'])
     """
-    graph = as_graph(graph)
+    run = AlgorithmRun("sssp", graph, device, threads, progress)
+    graph = run.graph
     sources = source_numbers(graph, source)
     width = delta if delta is None or delta == math.inf else check_positive("delta", delta)
     check_weights_nonnegative(graph, "sssp")
-    target = get_device(device, threads=threads)
     if graph.weights is None:
-        ids = graph.to_ids(sources)
-        hops = bfs(graph, ids, device=device, threads=threads, progress=progress)
-        distances = hops.to_numpy().astype(np.int64)
+        hops = run.call(bfs, graph, graph.to_ids(sources), progress=progress).to_numpy()
+        width, distances = 1.0, hops.astype(np.int64)
         distances[distances < 0] = UNREACHED
-        return Distances(graph, hops.stats, hops.trace, sources, delta=1.0, distances=distances)
-    limit = _longest_path(graph)
-    if target.name == "cpu":
-        width = width or _default_delta(graph)
-        phases = Phases(target, shown=progress)
-        distances = _CpuSearch(graph, target, phases, min(width, _WIDEST), limit).run(sources)
-        return Distances(graph, phases.stats(), phases.trace(), sources, delta=width, distances=distances)
-    if width is None or width == math.inf:
-        found = shorten_all(graph, sources, device, progress)
-        stats = {key: found.stats[key] for key in ("device", "threads", "seconds", "compile_seconds")}
-        trace = tuple({"phase": "shorten paths", **row} for row in found.trace)
-        return Distances(graph, stats, trace, sources, delta=math.inf, distances=found.values)
-    near = Frontier(graph, sources, device=device, threads=threads, progress=progress)
-    distances = shorten_near(near, sources, width)
-    return Distances(graph, near.stats(), near.trace(), sources, delta=width, distances=distances)
+    else:
+        width, distances = run.execute(sources, width, _longest_path(graph))
+    return Distances(graph, run.stats(), run.trace(), sources, delta=width, distances=distances)
 
 
 def _weight_facts(graph: Graph) -> tuple[float, float]:
@@ -254,11 +230,21 @@ def _default_delta(graph: Graph) -> float:
     return max(delta, 1.0) if is_integer else delta or 1.0
 
 
-class _CpuSearch:
-    """Delta-stepping on the CPU with one slot per thread."""
+def step_by_bins(run: AlgorithmRun, sources: Array, delta: float | None, limit: float) -> tuple[float, Array]:
+    """On the CPU, step from bin to bin; ``_path_relaxation`` is for the other devices.
 
-    def __init__(self, graph: Graph, target: Device, phases: Phases, delta: float, limit: float) -> None:
-        self._graph, self._target, self._phases = graph, target, phases
+    Return delta and the distances, of which none is above ``limit``.
+    """
+    delta = delta or _default_delta(run.graph)
+    return delta, _DeltaStepping(run, min(delta, _WIDEST), limit).run(sources)
+
+
+class _DeltaStepping:
+    """Delta-stepping with one slot per thread."""
+
+    def __init__(self, run: AlgorithmRun, delta: float, limit: float) -> None:
+        self._graph, self._target, self._phases = run.graph, run.device, run.phases
+        graph, target = run.graph, run.device
         self._kernels: Any = target.kernels("sssp")
         n, m = graph.num_vertices, graph.num_stored_edges
         weights = graph.weights

@@ -13,14 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.algorithms.connected_components import Components
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
@@ -74,7 +71,7 @@ class StrongComponents(Components):
         return f"<StrongComponents: {self.count:,} of {len(self.labels):,} vertices>"
 
 
-@chooses_device
+@documented
 def strongly_connected_components(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> StrongComponents:
@@ -82,12 +79,8 @@ def strongly_connected_components(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {graph}
+    {options}
 
     Returns
     -------
@@ -97,10 +90,7 @@ def strongly_connected_components(
 
     Raises
     ------
-    ArgumentTypeError
-        ``graph`` is not a graph.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -109,30 +99,29 @@ def strongly_connected_components(
     >>> gp.strongly_connected_components(graph).labels.tolist()
     [0, 1, 1, 3]
     """
-    graph = as_graph(graph)
-    target = get_device(device, threads=threads)
-    found = _on_cpu(graph, target, progress) if target.name == "cpu" else _by_operators(graph, device, progress)
-    labels, stats, trace = found
-    return StrongComponents(graph=graph, stats=stats, trace=trace, labels=labels)
+    run = AlgorithmRun("strongly_connected_components", graph, device, threads, progress)
+    labels = run.execute()
+    return StrongComponents(run.graph, run.stats(), run.trace(), labels=labels)
 
 
-def _on_cpu(graph: Graph, target: Device, progress: bool) -> tuple[Array, Any, Any]:
-    kernels = target.kernels("strong_components")
-    n = graph.num_vertices
-    phases = Phases(target, shown=progress)
-    labels = target.empty(n, np.uint32)
+def search_around_pivot(run: AlgorithmRun) -> Array:
+    """On the CPU, find the largest component by two searches and trim the rest, then search depth-first."""
+    graph, target = run.graph, run.device
+    kernels, n = target.kernels("strong_components"), graph.num_vertices
+    labels: Array = target.empty(n, np.uint32)
     if graph.num_stored_edges <= _SERIAL_EDGES:
         states, rest = target.zeros(n, np.uint8), np.arange(n, dtype=np.uint32)
     else:
-        states, rest = _around_pivot(graph, target, kernels, phases, labels)
+        states, rest = _around_pivot(run, labels)
     low = target.zeros(n, np.uint32)
-    phases.run("search", kernels.search, 1, graph.indptr, graph.indices, rest, states, labels, low)
-    return labels, phases.stats(), phases.trace()
+    run.phases.run("search", kernels.search, 1, graph.indptr, graph.indices, rest, states, labels, low)
+    return labels
 
 
-def _around_pivot(graph: Graph, target: Device, kernels: Any, phases: Phases, labels: Array) -> tuple[Array, Array]:
+def _around_pivot(run: AlgorithmRun, labels: Array) -> tuple[Array, Array]:
     """Label the component of a vertex of large degree and trim the rest; return the states and the vertices left."""
-    n, csc = graph.num_vertices, graph.csc
+    graph, target, phases = run.graph, run.device, run.phases
+    kernels, n, csc = target.kernels("strong_components"), graph.num_vertices, graph.csc
     out_edges, in_edges = (graph.indptr, graph.indices), (csc.indptr, csc.indices)
     states, queues = target.empty(n, np.uint8), target.empty(2 * n, np.uint32).reshape(2, n)
     pivot, tail = target.zeros(1, np.int64), target.zeros(1, np.int64)
@@ -173,10 +162,12 @@ def _is_dense(graph: Graph, indptr: Array, new: Array) -> bool:
     return int((indptr[new + 1] - indptr[new]).sum()) > graph.num_stored_edges // _EDGE_SHARE
 
 
-def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any, Any, Any]:
-    """Repeat: trim; propagate the smallest number forwards; the vertices that it reaches backwards are a component."""
-    n = graph.num_vertices
-    live = Frontier(graph, device=device, progress=progress)
+def color_by_operators(run: AlgorithmRun) -> Array:
+    """On the other devices, repeat: trim, and propagate the smallest number forwards.
+
+    The vertices that it reaches backwards are a component.
+    """
+    n, live = run.graph.num_vertices, run.frontier()
     indptr, indices, _ = live.csr()
     in_indptr, in_indices, _ = live.csc()
     labels = live.full(_NONE, np.int64)
@@ -199,8 +190,7 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
         while front:
             members.take(len(front))
             front = process_edges(_join, front, (colors, labels), receives=_is_live, transpose=True)
-    found = live.download(labels).astype(np.uint32)
-    return found, live.stats(), live.trace()
+    return live.download(labels).astype(np.uint32)
 
 
 def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any, colors: Any) -> bool:

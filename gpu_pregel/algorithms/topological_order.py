@@ -10,16 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import check_directed
-from gpu_pregel.algorithms._devices import chooses_device
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
 from gpu_pregel.errors import CycleError
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_edges
 from gpu_pregel.kernels.library import atomics
 
@@ -65,7 +61,7 @@ class TopologicalOrder(VertexResult):
         return f"{self.depth:,} levels, the widest of {self.summary()['widest']:,} vertices"
 
 
-@chooses_device
+@documented
 def topological_order(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> TopologicalOrder:
@@ -73,12 +69,8 @@ def topological_order(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process. The CPU uses one.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {graph}
+    {options}
 
     Returns
     -------
@@ -92,10 +84,11 @@ def topological_order(
         The graph has a cycle, which is the error's ``cycle``.
     GraphError
         The graph is undirected.
-    ArgumentTypeError
-        ``graph`` is not a graph, or an argument has the wrong type.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
+
+    Notes
+    -----
+    On the CPU one thread sorts.
 
     Examples
     --------
@@ -105,25 +98,21 @@ def topological_order(
     >>> found.ids().tolist(), found.to_dict()
     (['buy', 'cook', 'eat'], {'buy': 0, 'cook': 1, 'eat': 2})
     """
-    graph = as_graph(graph)
-    check_directed(graph, "topological_order")
-    target = get_device(device, threads=threads)
-    if target.name == "cpu":
-        waiting, levels, order, stats, trace = _on_cpu(graph, target, progress)
-    else:
-        waiting, levels, order, stats, trace = _by_operators(graph, target, progress)
+    run = AlgorithmRun("topological_order", graph, device, threads, progress)
+    waiting, levels, order = run.execute()
     if levels.min(initial=0) < 0:
-        raise CycleError(graph.to_ids(_find_cycle(graph, waiting)).tolist())
-    return TopologicalOrder(graph=graph, stats=stats, trace=trace, levels=levels, order=order)
+        raise CycleError(run.graph.to_ids(_find_cycle(run.graph, waiting)).tolist())
+    return TopologicalOrder(run.graph, run.stats(), run.trace(), levels=levels, order=order)
 
 
-def _on_cpu(graph: Graph, target: Device, progress: bool) -> tuple[Any, ...]:
-    n = graph.num_vertices
+def sort(run: AlgorithmRun) -> tuple[Array, Array, Array]:
+    """On the CPU, return the number of in-edges left of each vertex, the levels and the order, by one thread."""
+    n = run.graph.num_vertices
     waiting, levels, order = np.zeros((3, n), np.int64)
-    phases = Phases(target, shown=progress)
-    sort = target.kernels("orders").sort_topologically
-    phases.run("sort", sort, min(n, 1), graph.indptr, graph.indices, waiting, levels, order)
-    return waiting, levels, order, phases.stats(), phases.trace()
+    sort_topologically = run.device.kernels("orders").sort_topologically
+    rows = run.graph.indptr, run.graph.indices
+    run.phases.run("sort", sort_topologically, min(n, 1), *rows, waiting, levels, order)
+    return waiting, levels, order
 
 
 def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int) -> bool:
@@ -134,19 +123,21 @@ def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int
     return True
 
 
-def _by_operators(graph: Graph, target: Device, progress: bool) -> tuple[Any, ...]:
-    frontier = Frontier(graph, graph.in_degrees == 0, device=target.name, progress=progress)
+def remove_edges(run: AlgorithmRun) -> tuple[Array, Array, Array]:
+    """On the other devices, remove the edges of vertices without in-edges, level by level."""
+    graph = run.graph
+    frontier = run.frontier(graph.in_degrees == 0)
     waiting = frontier.upload(graph.in_degrees)
     found = frontier.upload(np.where(graph.in_degrees == 0, 0, -1))
     level = 0
-    removed = Advance("ordering vertices", target, graph.num_vertices)
+    removed = Advance("ordering vertices", run.device, graph.num_vertices)
     while frontier:
         removed.take(len(frontier))
         level += 1
         frontier = process_edges(_remove, frontier, [waiting, found, level])
     levels = frontier.download(found)
     order = np.lexsort((np.arange(len(levels)), levels))
-    return frontier.download(waiting), levels, order, frontier.stats(), frontier.trace()
+    return frontier.download(waiting), levels, order
 
 
 def _find_cycle(graph: Graph, waiting: Array) -> Array:

@@ -13,14 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import check_undirected
-from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._triangles import count_links, count_links_by_operators, has_kernels, neighborhoods
-from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.algorithms._driver import AlgorithmRun, documented
+from gpu_pregel.algorithms._triangles import count_links_by_operators, neighborhoods
+from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_vertices
 
 Array = np.ndarray[Any, Any]
@@ -61,7 +58,7 @@ class TriangleCounts(VertexResult):
         return f"<TriangleCounts: {self.total:,} triangles, {len(self):,} vertices>"
 
 
-@chooses_device
+@documented
 def triangle_count(
     graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> TriangleCounts:
@@ -71,13 +68,9 @@ def triangle_count(
 
     Parameters
     ----------
-    graph : Graph, NetworkX graph or SciPy sparse matrix
+    {graph}
         Undirected.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
-    threads : int, optional
-        Number of CPU threads. Default: the processors available to this process.
-    progress : bool, default False
-        Show a progress bar on stderr.
+    {options}
 
     Returns
     -------
@@ -88,10 +81,7 @@ def triangle_count(
     ------
     GraphError
         The graph is directed.
-    ArgumentTypeError
-        ``graph`` is not a graph.
-    DeviceError
-        The device is unknown or cannot be used.
+    {errors}
 
     Examples
     --------
@@ -100,18 +90,17 @@ def triangle_count(
     >>> triangles.total, triangles.counts.tolist()
     (1, [1, 1, 1, 0])
     """
-    graph = as_graph(graph)
-    check_undirected(graph, "triangle_count")
-    target = get_device(device, threads=threads)
-    run: Phases | Frontier
-    if has_kernels(graph, target):
-        run = Phases(target, shown=progress)
-        counts = count_links(graph, target, run)
-    else:
-        run = Frontier(neighborhoods(graph), device=device, progress=progress)
-        counts = count_links_by_operators(graph, run)
-        process_vertices(_halve, run, [counts])
-    return TriangleCounts(graph=graph, stats=run.stats(), trace=run.trace(), counts=counts)
+    run = AlgorithmRun("triangle_count", graph, device, threads, progress)
+    counts = run.execute()
+    return TriangleCounts(run.graph, run.stats(), run.trace(), counts=counts)
+
+
+def count_by_operators(run: AlgorithmRun) -> Any:
+    """On the device "python", count the triangles of each vertex; for the CPU and CUDA see ``_triangles``."""
+    frontier = run.frontier(graph=neighborhoods(run.graph))
+    counts = count_links_by_operators(run.graph, frontier)
+    process_vertices(_halve, frontier, [counts])
+    return counts
 
 
 def _halve(v: int, counts: Array) -> int:

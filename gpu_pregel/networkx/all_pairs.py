@@ -10,7 +10,6 @@ import numpy as np
 from gpu_pregel.algorithms._searches import DISTANCES, FARTHEST, INVERSES, REACHED, Searches, inverse_unit
 from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.algorithms.strongly_connected_components import strongly_connected_components
-from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, weighted_figures
 from gpu_pregel.kernels.networkx.hops_cpu import reaches_fewer
@@ -52,7 +51,7 @@ def all_figures(graph: BackendGraph, weight: Any = None) -> Figures:
 
 
 def _by_hops(graph: BackendGraph) -> Figures:
-    searches = Searches(graph.engine(), get_device(graph.device_for("closeness_centrality")), progress=False)
+    searches: Searches = graph.run_of("closeness_centrality").execute()
     # The distances from v are those to v along reversed edges.
     found = searches.run(transpose=True)
     return Figures(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._devices import device_of
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.networkx_adjacency import attribute_values
@@ -226,9 +226,9 @@ class BackendGraph:
             self._engines[weight] = self.topology.weighted_engine(self.edge_values(weight, mixed=True))
         return self._engines[weight]
 
-    def device_for(self, algorithm: str) -> str:
-        """Return the device for searches and sums of an algorithm, by the registry's rule."""
-        return device_of(algorithm, self.topology.engine).name
+    def run_of(self, algorithm: str, weight: Any = None) -> AlgorithmRun:
+        """Return a run on the engine's graph for searches or sums of an algorithm, on the device of the registry."""
+        return AlgorithmRun(algorithm, self.engine(weight))
 
     def by_node(self, values: npt.NDArray[Any]) -> dict[Any, Any]:
         """Return the value of each vertex by its node, as Python objects, in the order of the graph."""

@@ -39,18 +39,11 @@ from gpu_pregel.host.programs.master_compute import master_compute
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import interpret_program
-from gpu_pregel.host.programs.run import (
-    Given,
-    ProgramResult,
-    ReadyProgram,
-    identify,
-    prepare,
-    stats_of,
-)
+from gpu_pregel.host.programs.run import Given, ProgramResult, ReadyProgram, identify, prepare
 from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 from gpu_pregel.host.superstep.progress import announce_compilation
-from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.host.superstep.trace import Trace, stats_of
 from gpu_pregel.host.traverse.directions import Mode
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 from gpu_pregel.kernels.traverse.fields import named_type
@@ -248,7 +241,7 @@ class MixedRun:
         result = MixedResult(
             graph=self.graph,
             stats={
-                **stats_of(self.target, self.reason, self.partitions, list(found.trace), compiled),
+                **stats_of(self.target, self.reason, found.trace, compiled, partitions=self.partitions),
                 "workers": self.agents.workers_for(self.graph.num_vertices),
             },
             trace=Trace(list(found.trace)),

@@ -37,7 +37,7 @@ from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
-from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.host.superstep.trace import Trace, stats_of
 from gpu_pregel.host.traverse.directions import MODES, Mode
 from gpu_pregel.host.traverse.frontier import GPU_FROM, frontier_words
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
@@ -189,7 +189,7 @@ def run(
                 raise
         result = ProgramResult(
             graph=graph,
-            stats=stats_of(target, reason, partitions, master.trace, compile_seconds() - compiled_before),
+            stats=stats_of(target, reason, master.trace, compile_seconds() - compiled_before, partitions=partitions),
             trace=Trace(master.trace),
             values=ready.compiled.value.pack(state.values),
             status=status,
@@ -268,23 +268,6 @@ def prepare(
     state.set_parameters(given.parameters, given.seed)
     state.start_from(given.values, given.frontier)
     return ReadyProgram(compiled, directions, state)
-
-
-def stats_of(
-    target: Device, reason: str, partitions: int, rows: list[dict[str, Any]], compiled: float
-) -> dict[str, Any]:
-    """Return the statistics of a run with this trace on a device, which was chosen for a reason.
-
-    Compiling took ``compiled`` seconds.
-    """
-    return {
-        "device": target.name,
-        "device_reason": reason,
-        "threads": target.threads,
-        "partitions": partitions,
-        "seconds": sum(row["seconds"] for row in rows),
-        "compile_seconds": compiled,
-    }
 
 
 class Given(NamedTuple):

@@ -48,8 +48,3 @@ class Phases:
     def trace(self) -> tuple[dict[str, Any], ...]:
         """Return one row per phase: its name, its duration, and how long its kernel took to compile or load."""
         return tuple(self._rows)
-
-    def stats(self) -> dict[str, Any]:
-        """Return the device, the number of threads, the total duration in seconds, and that of compiling apart."""
-        totals = {key: sum(row[key] for row in self._rows) for key in ("seconds", "compile_seconds")}
-        return {"device": self._device.name, "threads": self._device.threads, **totals}

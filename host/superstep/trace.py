@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from gpu_pregel.host.devices.device import Device
+
 AGGREGATED = "aggregated."
 """Begins the names of the columns of aggregates, so that these may have the names of other columns."""
 _LONGEST = 60
@@ -263,6 +265,25 @@ class Trace(Sequence[dict[str, Any]]):
         """Return the last line of the table, with sums of the columns that can be added."""
         cells = [_cell(key, self._sum(key)) if key in _SUMMED else "" for key in self._headings]
         return ["total", *cells[1:]]
+
+
+def stats_of(
+    device: Device, reason: str, rows: Sequence[dict[str, Any]], compile_seconds: float | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return the statistics of what has these rows, on a device that was chosen for a reason.
+
+    Compiling took ``compile_seconds``; None: the sum of those of the rows.
+    """
+    if compile_seconds is None:
+        compile_seconds = sum(row["compile_seconds"] for row in rows)
+    return {
+        "device": device.name,
+        "device_reason": reason,
+        "threads": device.threads,
+        **more,
+        "seconds": sum(row["seconds"] for row in rows),
+        "compile_seconds": compile_seconds,
+    }
 
 
 def aggregate_columns(names: Iterable[str], totals: Iterable[Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
+from gpu_pregel.host.superstep.trace import stats_of
 from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, Bodies, kind_of
 from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.rows import RowBodies
@@ -244,9 +245,7 @@ class Frontier:
 
     def stats(self) -> dict[str, Any]:
         """Return the device, why it was chosen, the number of threads, and the seconds of running and of compiling."""
-        totals = {key: sum(row[key] for row in self._run.trace()) for key in ("seconds", "compile_seconds")}
-        chosen = {"device": self.device.name, "device_reason": self._run.reason}
-        return {**chosen, "threads": self.device.threads, **totals}
+        return stats_of(self.device, self._run.reason, self._run.trace())
 
     def __or__(self, other: Frontier) -> Frontier:
         """Return the frontier of the vertices of both, which derive from the same frontier."""

@@ -138,8 +138,6 @@ def test_phases_do_not_include_the_compilation_of_their_kernels(
         {"phase": "first", "seconds": pytest.approx(0, abs=1e-6), "compile_seconds": pytest.approx(HOUR)},
         {"phase": "second", "seconds": 0, "compile_seconds": 0},
     )
-    assert run.stats()["seconds"] == pytest.approx(0, abs=1e-6)
-    assert run.stats()["compile_seconds"] == pytest.approx(HOUR)
 
 
 def test_what_is_compiled_within_another_compilation_is_counted_once(clock: Clock) -> None:

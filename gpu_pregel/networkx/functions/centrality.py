@@ -127,9 +127,9 @@ def katz_centrality(
 
 def _sums(G: BackendGraph, weight: Any) -> NeighborSums:
     weighted = G.moderate_values(weight, scalars=False) is not None
-    return NeighborSums(
-        G.engine(weight), weighted=weighted, device=G.device_for("eigenvector_centrality"), threads=None, progress=False
-    )
+    run = G.run_of("eigenvector_centrality", weight)
+    sums: NeighborSums = run.execute(run.graph, weighted=weighted)
+    return sums
 
 
 def _given(G: BackendGraph, values: Any) -> Array:

@@ -83,9 +83,8 @@ def _iterate(
     totals = np.bincount(G.topology.sources, column, minlength=len(G)).astype(float)
     dangling = totals == 0
     inverses = np.divide(1.0, totals, where=~dangling, out=np.zeros(len(G)))
-    sums = NeighborSums(
-        G.engine(weight), weighted=weight is not None, device=G.device_for("hits"), threads=None, progress=False
-    )
+    run = G.run_of("hits", weight)
+    sums: NeighborSums = run.execute(run.graph, weighted=weight is not None)
     for _ in range(max_iter):
         shift = alpha * scores[dangling].sum() * jumps + (1 - alpha) * teleport
         following, _, _ = sums.advance(scores * inverses, shift, scale=float(alpha))
@@ -180,11 +179,8 @@ def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array,
     ):
         return None, None
     name = None if column is None or (column == 1).all() else "weight"
-    graph = G.engine(name)
-    along, against = (
-        NeighborSums(rows, weighted=name is not None, device=G.device_for("hits"), threads=None, progress=False)
-        for rows in (graph, graph.transpose())
-    )
+    run = G.run_of("hits", name)
+    along, against = (run.execute(rows, weighted=name is not None) for rows in (run.graph, run.graph.transpose()))
     authorities, zeros = np.full(n, 1 / np.sqrt(n)), np.zeros(n)
     before = 0.0
     for iteration in range(_MOST_ITERATIONS):

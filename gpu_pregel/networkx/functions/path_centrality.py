@@ -8,7 +8,6 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.algorithms._searches import DISTANCES, INVERSES, REACHED, Searches, inverse_unit
-from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.path_sums_cpu import find_distances, sum_distances
 from gpu_pregel.networkx.graph import BackendGraph
@@ -75,7 +74,7 @@ def _has_scalars(G: BackendGraph, weight: Any) -> bool:
 
 def _hops(G: BackendGraph, vertices: Array | None, *, towards: bool = True) -> Array:
     """Return the figures of vertices over all that reach them; if not ``towards``, of all over these as sources."""
-    searches = Searches(G.engine(), get_device(G.device_for("closeness_centrality")), progress=False)
+    searches: Searches = G.run_of("closeness_centrality").execute()
     if vertices is None:
         return searches.run()
     return searches.run(vertices, transpose=True, by_source=True) if towards else searches.run(vertices)
@@ -156,7 +155,7 @@ def global_reaching_centrality(G: BackendGraph, weight: Any = None, normalized: 
 
 
 def _reaching(G: BackendGraph, vertices: Array) -> Array:
-    searches = Searches(G.engine(), get_device(G.device_for("closeness_centrality")), progress=False)
+    searches: Searches = G.run_of("closeness_centrality").execute()
     figures = searches.run(vertices, by_source=True)
     reached = figures[:, REACHED] if G.is_directed() else figures[:, INVERSES] / inverse_unit(len(G))
     values: Array = reached / (len(G) - 1)

@@ -92,8 +92,8 @@ def test_searches_of_a_diameter_that_bound_nothing(monkeypatch: pytest.MonkeyPat
     graph = gp.grid(4, holes=0)
     monkeypatch.setattr(diameter, "_SMALL", 10)
     assert gp.diameter(graph, device="python").upper == 6
-    run = _searches.Searches.run
-    monkeypatch.setattr(_searches.Searches, "run", lambda *given, **options: run(*given, **options) + 100)
+    run = _searches.OperatorSearches.run
+    monkeypatch.setattr(_searches.OperatorSearches, "run", lambda *given, **options: run(*given, **options) + 100)
     with pytest.raises(DeviceError, match="does not advance in searching from vertices"):
         gp.diameter(graph, device="python")
 

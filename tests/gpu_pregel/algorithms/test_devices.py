@@ -8,7 +8,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms import _levels
-from gpu_pregel.algorithms._devices import device_of
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.algorithms._entry import Algorithm
 from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.host import devices
@@ -35,7 +35,6 @@ def choose(entry: Algorithm, edges: int, name: str = "auto", **options: Any) -> 
 
 @pytest.mark.parametrize("entry", ALGORITHMS, ids=lambda entry: entry.name)
 def test_auto_is_the_device_on_which_an_algorithm_is_faster(entry: Algorithm) -> None:
-    assert hasattr(entry.load(), "__wrapped__")
     assert choose(entry, 1 << 34, "cuda:1").name == "cuda:1"  # type: ignore[attr-defined]
     if entry.name in NEVER:
         assert entry.gpu_from is None
@@ -76,7 +75,7 @@ def test_statistics_name_the_reason() -> None:
     ):
         assert (stats["device"], stats["device_reason"][-len(reason) :]) == ("cpu", reason)
     assert gp.bfs(graph, 0, device="cpu").stats["device_reason"] == "device='cpu' was passed"
-    assert device_of("connected_components", graph).name == "cpu"
+    assert AlgorithmRun("connected_components", graph).device.name == "cpu"
 
 
 @EMULATED

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.sssp import check_sssp
-from gpu_pregel.algorithms.sssp import _CpuSearch
+from gpu_pregel.algorithms.sssp import _DeltaStepping
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
 from tests.devices import on
 from tests.graphs import arrays, edge_lists
@@ -167,9 +167,9 @@ def test_a_full_pool_is_filled_again(threads: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(f"{MODULE}._SLOT_EDGES", 1 << 6)
     rng = np.random.default_rng(3)
     graph = weighted(gp.grid(30, holes=0), lambda count: rng.integers(1, 99, count, np.int32))
-    relax, times = _CpuSearch._relax, []
+    relax, times = _DeltaStepping._relax, []
 
-    def lose_entries(search: _CpuSearch, *arguments: Any) -> None:
+    def lose_entries(search: _DeltaStepping, *arguments: Any) -> None:
         relax(search, *arguments)
         times.append(1)
         if len(times) in (1, 4, 5):
@@ -177,7 +177,7 @@ def test_a_full_pool_is_filled_again(threads: int, monkeypatch: pytest.MonkeyPat
             search._common[search._kernels.FULL] = 1
 
     expected = gp.sssp(graph, 0, device="cpu")
-    monkeypatch.setattr(_CpuSearch, "_relax", lose_entries)
+    monkeypatch.setattr(_DeltaStepping, "_relax", lose_entries)
     assert np.array_equal(gp.sssp(graph, 0, threads=threads, device="cpu").distances, expected.distances)
     assert len(times) > 5
 

@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from gpu_pregel.algorithms._iterations import NeighborSums
+from gpu_pregel.algorithms._iterations import KernelSums
 
 PATH, LEAVES = 30_000, 120_000
 _SECONDS = 3.0
@@ -51,13 +51,13 @@ def test_a_path_or_a_star_takes_linear_time(name: str) -> None:
 
 def test_a_slowly_converging_hits_is_left_to_arpack_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[Any] = []
-    advance = NeighborSums.advance
+    advance = KernelSums.advance
 
     def counted(*given: Any) -> Any:
         steps.append(given)
         return advance(*given)
 
-    monkeypatch.setattr(NeighborSums, "advance", counted)
+    monkeypatch.setattr(KernelSums, "advance", counted)
     nx.hits(nx.grid_2d_graph(40, 40), backend="gpu_pregel")
     assert 10 < len(steps) <= 18
     steps.clear()

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.algorithms import _devices, registry
-from gpu_pregel.algorithms import connected_components as components_module
+from gpu_pregel.algorithms import _driver, registry
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.networkx.garbage import can_pause
@@ -43,17 +42,16 @@ def test_small_graphs_are_computed_on_the_cpu_also_where_there_is_a_gpu(
     entries = [entry._replace(gpu_from=fewest) for entry in registry.ALGORITHMS]
     monkeypatch.setattr(registry, "ALGORITHMS", tuple(entries))
     graph = gp.networkx.Graph(gp.Graph.from_edgelist([0, 1, 2, 3], [1, 2, 3, 0]))
-    assert graph.device_for("closeness_centrality") == expected
     used: list[str] = []
 
     def noted(name: str, **_: Any) -> Any:
         used.append(name)
         return get_device("cpu")
 
-    monkeypatch.setattr(components_module, "get_device", noted)
-    monkeypatch.setattr(_devices, "get_device", lambda name, **_: get_device("cpu"))
+    monkeypatch.setattr(_driver, "get_device", noted)
+    graph.run_of("closeness_centrality")
     assert nx.number_connected_components(graph) == 1
-    assert used == [expected]
+    assert used == [expected, expected]
 
 
 @pytest.mark.usefixtures("priority")

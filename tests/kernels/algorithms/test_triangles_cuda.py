@@ -11,12 +11,12 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms import _triangles
+from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
 from gpu_pregel.host.graphs import device_graph
 from gpu_pregel.host.graphs.device_csr import scan
-from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.algorithms import forward_rows_cuda
 from gpu_pregel.kernels.algorithms import triangles_cuda as kernels
 from gpu_pregel.kernels.algorithms.forward_rows_cuda import TILE
@@ -182,6 +182,13 @@ def test_both_sizes_of_offsets(offsets: int, monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_array_equal(found.neighbors.get(), graph.out_degrees)
 
 
+def run_on(device: Any, graph: gp.Graph) -> AlgorithmRun:
+    """Return a run on a device of a test."""
+    run = AlgorithmRun("triangle_count", graph, "emulated")
+    run.device = device
+    return run
+
+
 @pytest.mark.parametrize("kind", ["kronecker", "wheel", "grid", "clique"])
 def test_the_memory_is_reserved(kind: str) -> None:
     """As much as is used, and hardly more."""
@@ -189,21 +196,20 @@ def test_the_memory_is_reserved(kind: str) -> None:
     graph = makers.get(kind, lambda: built(clique(90), 90))()
     memory = EmulatedMemory()
     device: Any = EmulatedDevice(memory=memory)
-    phases = Phases(device, shown=False)
-    _triangles.count_links(graph, device, phases)
+    _triangles.count_forward(run_on(device, graph))
     rows = 4 * (graph.num_vertices + 1 + graph.num_stored_edges)
     needed = _triangles._forward_bytes(graph)
     assert needed * 0.7 - 4096 < memory.peak_bytes - rows <= needed
     memory.capacity = memory.live_bytes + needed - 1
     with pytest.raises(NotEnoughMemoryError):
-        _triangles.count_links(graph, device, phases)
+        _triangles.count_forward(run_on(device, graph))
 
 
 def test_bytes_per_edge() -> None:
     """In as many launches as there are kernels, and with one readback."""
     graph = gp.kronecker(12)
     device: Any = EmulatedDevice()
-    work = partial(_triangles.count_links, graph, device, Phases(device, shown=False))
+    work = partial(_triangles.count_forward, run_on(device, graph))
     assert count_launches(device, work)[1] == 1
     found = count_accesses(device, work)
     assert 32 * sum(accesses.sectors for accesses in found.values()) < 340 * graph.num_stored_edges
@@ -217,8 +223,8 @@ def test_rows_are_looked_up_in_longer_ones() -> None:
     begins, heads = forward_by(graph.out_degrees * graph.num_vertices + np.arange(graph.num_vertices), graph)
     lengths = np.diff(begins)
     sources = np.repeat(np.arange(graph.num_vertices), lengths)
-    phases = Phases(device, shown=False)
-    read = count_lines(device, lambda: _triangles.count_links(graph, device, phases), "count_short", "heads[first")
+    run = run_on(device, graph)
+    read = count_lines(device, lambda: _triangles.count_forward(run), "count_short", "heads[first")
     assert lengths.max() <= kernels.WARP_ENTRIES
     assert read == np.minimum(lengths[sources], lengths[heads]).sum()
 
