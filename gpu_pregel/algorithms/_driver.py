@@ -137,20 +137,14 @@ class AlgorithmRun:
         *,
         graph: Graph | None = None,
         phase: str = "",
-        one_row: bool = False,
         **options: Any,
     ) -> ProgramResult:
-        """Run a vertex program on the device; each superstep is a row of the trace, of a ``phase`` if named.
-
-        With ``one_row`` the phase is a single row.
-        """
+        """Run a vertex program on the device; each superstep is a row of the trace, of a ``phase`` if named."""
         graph = self.graph if graph is None else graph
         common: dict[str, Any] = {"device": self._device_name, "threads": self._threads, "progress": self.progress}
         found = run(graph, program, **common, **options)
         rows: Sequence[dict[str, Any]] = found.trace
-        if one_row:
-            rows = [{"phase": phase, **{key: found.stats[key] for key in ("seconds", "compile_seconds")}}]
-        elif phase:
+        if phase:
             rows = tuple({"phase": phase, **row} for row in rows)
         else:
             self.notes["partitions"] = found.stats["partitions"]

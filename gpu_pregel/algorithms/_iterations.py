@@ -13,9 +13,10 @@ from gpu_pregel.algorithms._degree_order import order_by_out_degree
 from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.traverse.operators import process_vertices, reduce_rows
 from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
 
 Array = np.ndarray[Any, Any]
@@ -94,70 +95,118 @@ def weights_in_use(graph: Graph, weighted: Any, name: str) -> bool:
     return True
 
 
-_SUMS, _WEIGHTED_SUMS = (
-    VertexProgram(
-        value=np.float64,
-        init=lambda ctx: 0.0,  # noqa: ARG005
-        message=message,
-        combine="sum",
-        apply=lambda value, incoming, ctx: incoming,  # noqa: ARG005
-        active="always",
-    )
-    for message in (lambda value, ctx: value, lambda value, weight, ctx: value * weight)  # noqa: ARG005
-)
-"""One iteration: the sum of the in-neighbours' values."""
-
-
 class NeighborSums:
-    """Sums over the in-neighbours of every vertex of a graph, and norms; vectors are float64[n] in host memory.
+    """Sums over the in-neighbours of every vertex of a graph, and norms; vectors are float64[n].
 
-    With ``reorder`` vertices may be renumbered: ``arrange`` and ``restore`` translate vectors.
+    Vectors are in the memory of the device and, with ``reorder``, perhaps in another order: ``arrange`` and ``restore``
+    translate them.
     """
 
     def __init__(self, run: AlgorithmRun, graph: Graph, *, weighted: bool, reorder: bool = False) -> None:
         self._run, self._graph, self._weighted = run, graph, weighted
 
-    def arrange(self, vector: Array) -> Array:
-        """Return a vector by vertex number in the order of this object."""
+    def full(self, value: float) -> Any:
+        """Return a vector of equal numbers."""
+        return np.full(self._graph.num_vertices, value)
+
+    def arrange(self, vector: Array) -> Any:
+        """Return a vector by vertex number, in host memory, as one of this object."""
         return vector
 
-    def restore(self, vector: Array) -> Array:
-        """Return a vector of this object by vertex number."""
+    def restore(self, vector: Any) -> Any:
+        """Return a vector of this object by vertex number, in the memory of the device."""
         return vector
+
+    def scaled(self, values: Any, factor: float) -> Any:
+        """Return ``factor * values``."""
+        return values * factor
 
     def advance(
-        self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
-    ) -> tuple[Array, float, float]:
-        """Return ``scale * (sums + own * values) + shift``, its L1 norm and its L2 norm."""
+        self, values: Any, shift: Any, *, own: float = 0.0, scale: float = 1.0, order: int = 2
+    ) -> tuple[Any, float]:
+        """Return ``scale * (sums + own * values) + shift``, of numbers that are at least 0, and its L1 or L2 norm."""
         raise NotImplementedError
 
-    def normalise(self, values: Array, divisor: float, before: Array) -> float:
+    def advance_on_host(
+        self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
+    ) -> tuple[Array, float]:
+        """Return what ``advance`` does, of vectors by vertex number in host memory."""
+        found, norm = self.advance(self.arrange(values), self.arrange(shift), own=own, scale=scale)
+        return to_host(self.restore(found)), norm
+
+    def normalise(self, values: Any, divisor: float, before: Any) -> float:
         """Divide values by a number, in place, and return their total distance from ``before`` (L1)."""
         raise NotImplementedError
 
 
-class ProgramSums(NeighborSums):
-    """Sums on the other devices, by a vertex program."""
+def _value(v: Any, u: Any, weight: Any, values: Any, *others: Any) -> Any:
+    return values[u]
+
+
+def _weighted_value(v: Any, u: Any, weight: Any, values: Any, *others: Any) -> Any:
+    return values[u] * weight
+
+
+def _sum(v: Any, total: Any, values: Any, shift: Any, result: Any, own: Any, scale: Any) -> Any:
+    result[v] = scale * (total + own * values[v]) + shift[v]
+    return abs(result[v])
+
+
+def _sum_of_squares(v: Any, total: Any, values: Any, shift: Any, result: Any, own: Any, scale: Any) -> Any:
+    result[v] = scale * (total + own * values[v]) + shift[v]
+    return result[v] * result[v]
+
+
+def _normalise(v: Any, values: Any, divisor: Any, before: Any) -> Any:
+    change = values[v] / divisor - before[v]
+    values[v] /= divisor
+    return abs(change)
+
+
+def _scale(v: Any, values: Any, factor: Any, result: Any) -> None:
+    result[v] = values[v] * factor
+
+
+class OperatorSums(NeighborSums):
+    """On the other devices, sums by operators; no vector leaves the device."""
+
+    def __init__(self, run: AlgorithmRun, graph: Graph, *, weighted: bool, reorder: bool = False) -> None:
+        super().__init__(run, graph, weighted=weighted)
+        self._everything = run.frontier(graph=graph)
+
+    def full(self, value: float) -> Any:
+        """See :meth:`NeighborSums.full`."""
+        return self._everything.full(value, np.float64)
+
+    def arrange(self, vector: Array) -> Any:
+        """See :meth:`NeighborSums.arrange`."""
+        return self._everything.upload(vector)
+
+    def scaled(self, values: Any, factor: float) -> Any:
+        """See :meth:`NeighborSums.scaled`."""
+        result = self.full(0.0)
+        process_vertices(_scale, self._everything, [values, factor, result], returns=None)
+        return result
 
     def advance(
-        self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
-    ) -> tuple[Array, float, float]:
+        self, values: Any, shift: Any, *, own: float = 0.0, scale: float = 1.0, order: int = 2
+    ) -> tuple[Any, float]:
         """See :meth:`NeighborSums.advance`."""
-        program = _WEIGHTED_SUMS if self._weighted else _SUMS
-        found = self._run.program(
-            program, graph=self._graph, phase="sum", one_row=True, initial=values, max_supersteps=2
+        result = self.full(0.0)
+        message, finish = _weighted_value if self._weighted else _value, _sum if order == 1 else _sum_of_squares
+        arrays = [values, shift, result, own, scale]
+        total = float(
+            reduce_rows(message, "sum", self._everything, arrays, finish=finish, transpose=True, returns="sum")
         )
-        result = scale * (found.to_numpy() + own * values) + shift
-        return result, float(np.abs(result).sum()), math.sqrt(float((result * result).sum()))
+        return result, total if order == 1 else math.sqrt(total)
 
-    def normalise(self, values: Array, divisor: float, before: Array) -> float:
+    def normalise(self, values: Any, divisor: float, before: Any) -> float:
         """See :meth:`NeighborSums.normalise`."""
-        values /= divisor
-        return float(np.abs(values - before).sum())
+        return float(process_vertices(_normalise, self._everything, [values, divisor, before]))
 
 
 class KernelSums(NeighborSums):
-    """Sums on the CPU, by kernels, in the order of degrees where that pays."""
+    """On the CPU, sums, by kernels, in the order of degrees where that pays."""
 
     def __init__(self, run: AlgorithmRun, graph: Graph, *, weighted: bool, reorder: bool = False) -> None:
         super().__init__(run, graph, weighted=weighted)
@@ -187,16 +236,16 @@ class KernelSums(NeighborSums):
         return restored
 
     def advance(
-        self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
-    ) -> tuple[Array, float, float]:
+        self, values: Any, shift: Any, *, own: float = 0.0, scale: float = 1.0, order: int = 2
+    ) -> tuple[Any, float]:
         """See :meth:`NeighborSums.advance`."""
         result = np.empty_like(values)
         totals, squares = np.empty(self._blocks), np.empty(self._blocks)
         arguments = (self._blocks, *self._csc, values, own, scale, shift, result, totals, squares)
         self._run.phases.run("sum", self._kernels.advance, self._blocks, *arguments, chunk=1)
-        return result, float(totals.sum()), math.sqrt(float(squares.sum()))
+        return result, float(totals.sum()) if order == 1 else math.sqrt(float(squares.sum()))
 
-    def normalise(self, values: Array, divisor: float, before: Array) -> float:
+    def normalise(self, values: Any, divisor: float, before: Any) -> float:
         """See :meth:`NeighborSums.normalise`."""
         changes = np.zeros(max(1, -(-len(values) // _CHUNK)))
         arguments = (divisor, before, values, changes)

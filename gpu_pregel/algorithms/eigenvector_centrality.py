@@ -109,12 +109,11 @@ def eigenvector_centrality(
     weighted = weights_in_use(graph, weighted, "eigenvector_centrality")
     n = graph.num_vertices
     given = None if initial is None else distribution(graph, "initial", initial)
-    first = np.full(n, 1 / max(n, 1)) if given is None else given
     sums: NeighborSums = run.execute(graph, weighted=weighted, reorder=True)
-    scores, shift = sums.arrange(first), np.zeros(n)
+    scores, shift = sums.full(1 / max(n, 1)) if given is None else sums.arrange(given), sums.full(0.0)
     iterations, error = 0, np.inf if n else 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
-        following, _, length = sums.advance(scores, shift, own=1.0)
+        following, length = sums.advance(scores, shift, own=1.0)
         error = sums.normalise(following, length, scores)
         scores, iterations = following, iterations + 1
     return EigenvectorScores(

@@ -16,6 +16,7 @@ from gpu_pregel.algorithms._iterations import IteratedScores, NeighborSums, weig
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.host.arguments import check_integer, check_number
 from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import GraphLike
 
 Array = np.ndarray[Any, Any]
@@ -44,7 +45,7 @@ class HitsScores(IteratedScores):
         The arguments; ``weighted`` is False for a graph without weights.
     """
 
-    hubs: Array
+    hubs: Any
 
     value_name: ClassVar[str] = "authority"
 
@@ -54,7 +55,7 @@ class HitsScores(IteratedScores):
         return self.scores
 
     def _columns(self) -> dict[str, Array]:
-        return {**super()._columns(), "hub": self.hubs}
+        return {**super()._columns(), "hub": to_host(self.hubs)}
 
 
 @documented
@@ -120,9 +121,10 @@ def hits(
     max_iterations = check_integer("max_iterations", max_iterations, 1)
     weighted = weights_in_use(graph, weighted, "hits")
     n = graph.num_vertices
-    hubs = np.full(n, 1 / max(n, 1)) if initial is None else distribution(graph, "initial", initial)
+    given = None if initial is None else distribution(graph, "initial", initial)
     along, against = (run.execute(rows, weighted=weighted) for rows in (graph, graph.transpose()))
-    authorities, shift = np.zeros(n), np.zeros(n)
+    hubs = along.full(1 / max(n, 1)) if given is None else along.arrange(given)
+    authorities, shift = along.full(0.0), along.full(0.0)
     iterations, error = 0, np.inf if n else 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
         found, total = _advance(along, hubs, shift)
@@ -133,19 +135,19 @@ def hits(
         hubs, iterations = found, iterations + 1
     return HitsScores(
         *(graph, run.stats(), run.trace()),
-        scores=authorities,
+        scores=along.restore(authorities),
         iterations=iterations,
         error=error,
         converged=error < tolerance or n == 0,
         tolerance=tolerance,
         weighted=weighted,
-        hubs=hubs,
+        hubs=against.restore(hubs),
     )
 
 
-def _advance(sums: NeighborSums, scores: Array, shift: Array) -> tuple[Array, float]:
+def _advance(sums: NeighborSums, scores: Any, shift: Any) -> tuple[Any, float]:
     """Return the sums over neighbours up to a factor, and the number that scales their sum to 1."""
-    found, total, _ = sums.advance(scores, shift)
+    found, total = sums.advance(scores, shift, order=1)
     if total < _SMALL:
-        found, total, _ = sums.advance(scores * _LIFT, shift)
+        found, total = sums.advance(sums.scaled(scores, _LIFT), shift, order=1)
     return found, total or 1.0

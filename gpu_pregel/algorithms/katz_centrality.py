@@ -124,10 +124,10 @@ def katz_centrality(
     constant = _beta(graph, beta)
     n = graph.num_vertices
     sums: NeighborSums = run.execute(graph, weighted=weighted, reorder=True)
-    scores, shift = np.zeros(n), sums.arrange(constant)
+    scores, shift = sums.full(0.0), sums.arrange(constant)
     iterations, error, length = 0, np.inf if n else 0.0, 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
-        following, _, length = sums.advance(scores, shift, scale=factor)
+        following, length = sums.advance(scores, shift, scale=factor)
         if not math.isfinite(length):
             raise ArgumentError(
                 f"alpha={factor:g} is too large for this graph: after {iterations + 1} iterations the scores exceed "

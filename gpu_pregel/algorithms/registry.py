@@ -9,7 +9,7 @@ from gpu_pregel.algorithms._entry import Algorithm, Option
 from gpu_pregel.algorithms._options import BETWEENNESS, CLOSENESS, COMMUNITIES, ITERATIONS, SEED, SIMILARITY, TOLERANCE
 
 _SEARCHES = {"cpu": "_searches:KernelSearches", "*": "_searches:OperatorSearches"}
-_SUMS = {"cpu": "_iterations:KernelSums", "*": "_iterations:ProgramSums"}
+_SUMS = {"cpu": "_iterations:KernelSums", "*": "_iterations:OperatorSums"}
 _DEPENDENCIES = {"cpu": "_dependencies_cpu:sum_dependencies", "*": "_dependencies:sum_dependencies"}
 _LEVELS = {
     "cpu": "louvain:search_by_kernels",

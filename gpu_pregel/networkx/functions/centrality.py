@@ -59,7 +59,7 @@ def eigenvector_centrality(
     scores = scores / (n if nstart is None else sum(nstart.values()))
     sums, shift = _sums(G, weight), np.zeros(n)
     for _ in range(max_iter):
-        following, _, norm = sums.advance(scores, shift, own=1.0)
+        following, norm = sums.advance_on_host(scores, shift, own=1.0)
         following /= norm or 1
         change = np.abs(following - scores).sum()
         scores = following
@@ -112,7 +112,7 @@ def katz_centrality(
         shift = _given(G, beta)
     sums = _sums(G, weight)
     for _ in range(max_iter):
-        following, _, norm = sums.advance(scores, shift, scale=float(alpha))
+        following, norm = sums.advance_on_host(scores, shift, scale=float(alpha))
         change = np.abs(following - scores).sum()
         scores = following
         if change < n * tol:

@@ -87,7 +87,7 @@ def _iterate(
     sums: NeighborSums = run.execute(run.graph, weighted=weight is not None)
     for _ in range(max_iter):
         shift = alpha * scores[dangling].sum() * jumps + (1 - alpha) * teleport
-        following, _, _ = sums.advance(scores * inverses, shift, scale=float(alpha))
+        following, _ = sums.advance_on_host(scores * inverses, shift, scale=float(alpha))
         change = np.absolute(following - scores).sum()
         scores = following
         if change < tolerance:
