@@ -13,12 +13,10 @@ from gpu_pregel.algorithms.strongly_connected_components import strongly_connect
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, weighted_figures
-from gpu_pregel.kernels.networkx.hops_cpu import reaches_fewer
+from gpu_pregel.kernels.networkx.searches_cpu import reaches_fewer
 from gpu_pregel.networkx.conditions import EXACT
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.rows import rows, weighted_rows
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK = 8
 _FEW = 20

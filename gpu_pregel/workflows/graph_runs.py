@@ -24,7 +24,6 @@ from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.superstep.aggregators import Aggregator, InternalAggregator
 from gpu_pregel.host.superstep.master import ENDED
-from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.breakpoints import Breakpoints
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.deferral import NOT_BUSY, TriggerFold
@@ -33,7 +32,7 @@ from gpu_pregel.workflows.graph_spec import BUSY, LIMIT, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
 from gpu_pregel.workflows.node_cache import Cache
 from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
-from gpu_pregel.workflows.node_runner import NodeRunner
+from gpu_pregel.workflows.node_runner import AsyncNodeRunner, NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
 from gpu_pregel.workflows.stored_threads import claims_explained

@@ -11,11 +11,9 @@ from gpu_pregel.algorithms._searches import DISTANCES, INVERSES, REACHED, Search
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.path_sums_cpu import find_distances, sum_distances
-from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.lengths import rows_by_length
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.nodes import chosen_nodes
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.rows import rows_by_length
 
 _SOURCES = 4
 """Sources that a thread claims at a time."""
