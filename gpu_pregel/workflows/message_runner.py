@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.encoded_context import send_encoded
+from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
 from gpu_pregel.workflows.commands import END, START
 from gpu_pregel.workflows.node_context import CURRENT, NodeContext
-from gpu_pregel.workflows.node_runner import AsyncNodeRunner, Call, Calls, NodeRunner, make_calls, noted
+from gpu_pregel.workflows.node_runner import Call, Calls, NodeRunner, make_calls, noted
 from gpu_pregel.workflows.schemas import Writes
 from gpu_pregel.workflows.state_messages import (
     ACTIVATED,

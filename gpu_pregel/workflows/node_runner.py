@@ -60,15 +60,6 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 
-from functools import partial
-from typing import TYPE_CHECKING
-
-from gpu_pregel.workflows.function_threads import wait_for_function
-
-if TYPE_CHECKING:
-    from gpu_pregel.host.agents.context import Context
-
-
 class Call(NamedTuple):
     """A call of a user's function, which a runner makes for a task."""
 
@@ -440,34 +431,3 @@ def noted(error: Exception, note: str) -> Exception:
     """Return an exception with a note where it was raised."""
     error.add_note(note)
     return error
-
-
-class AsyncNodeRunner(NodeRunner):
-    """Computes the tasks of a graph some of whose functions are coroutine functions; the others run on threads."""
-
-    async def __call__(self, context: Context) -> None:  # type: ignore[override]
-        """Compute a task."""
-        calls = self._calls(context)
-        token = CURRENT.set(NodeContext(context, self._config, self._store, self._modes))
-        try:
-            call = next(calls)
-            while True:
-                try:
-                    result = await self._call(call)
-                except Exception as error:
-                    call = calls.throw(error)
-                else:
-                    call = calls.send(result)
-        except StopIteration:
-            return
-        except ParentCommand as left:
-            self._leave(context, left.command)
-        finally:
-            CURRENT.reset(token)
-
-    @staticmethod
-    async def _call(call: Call) -> Any:
-        function, arguments, is_async = call
-        if is_async:
-            return await function(*arguments)
-        return await wait_for_function(partial(function, *arguments))

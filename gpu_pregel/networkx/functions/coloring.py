@@ -11,9 +11,13 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.algorithms.connected_components import connected_components
-from gpu_pregel.kernels.networkx.coloring_cpu import color_by_saturation, color_in_order
 from gpu_pregel.kernels.networkx.searches_cpu import breadth_first
-from gpu_pregel.kernels.networkx.sets_cpu import dominate_connected, draw_independent
+from gpu_pregel.kernels.networkx.sets_cpu import (
+    color_by_saturation,
+    color_in_order,
+    dominate_connected,
+    draw_independent,
+)
 from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.groups import adjacent, membership
 from gpu_pregel.networkx.random_states import check_generator, drawing
