@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, numbers, simple
+from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, numbers, plain_data, simple
 from gpu_pregel.networkx.function import Function, Reads
 
 
@@ -24,10 +24,6 @@ def _distinct(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _plain_data(values: Mapping[str, Any]) -> str | None:
-    return None if isinstance(values["data"], bool) else "data is no bool"
-
-
 _PLAIN = (collections_of_nodes("S", "T"), _distinct)
 _SETS = (*_PLAIN, attribute_names("weight"))
 
@@ -35,7 +31,7 @@ FUNCTIONS = (
     Function(
         "edge_boundary",
         "cuts",
-        conditions=(simple(), _plain_data),
+        conditions=(simple(), plain_data),
         note="for simple graphs",
         reads=Reads(rows="nbunch1", share=30),
         mixes=("nbunch1", "nbunch2"),
