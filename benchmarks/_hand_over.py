@@ -43,7 +43,7 @@ Make = Callable[[int], nx.Graph]
 
 
 def measure_sizes(output: Path | None) -> int:
-    """Measure every function, and write a report of all times, from which ``--sizes`` writes sizes.py."""
+    """Measure every function, and write a report of all times, from which ``--sizes`` writes sizes.json."""
     shapes: dict[str, dict[str, list[Row]]] = {}
     for name in sorted(FUNCTIONS):
         if found := _shapes_that_run(name):
@@ -61,6 +61,7 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
     of all.
     """
     rows: list[Row] = []
+    entry = FUNCTIONS[name]
     for size in _LARGE if "complete" in make.__name__ else _SIZES:
         graph = make(size)
         if (given := case.arguments(graph)) is None:
@@ -69,8 +70,8 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
             return rows
         graph = given[0][0]
         graph.__networkx_cache__.clear()
-        function = FUNCTIONS[name].original()
-        is_left = reads_few_nodes(graph, name, *given, is_converted=False) is not None
+        function = entry.original()
+        is_left = reads_few_nodes(graph, entry, *given, is_converted=False) is not None
         try:
             _seconds(function, given, "gpu_pregel")
         except Exception:
@@ -80,7 +81,7 @@ def _measure(name: str, case: Case, make: Make) -> list[Row]:
             if rows:
                 rows[-1]["refused"] = 1.0
             return rows
-        is_left_if_converted = reads_few_nodes(graph, name, *given, is_converted=True) is not None
+        is_left_if_converted = reads_few_nodes(graph, entry, *given, is_converted=True) is not None
         trials: dict[str, list[float]] = {"networkx": [], "cached": [], "first": []}
         # Otherwise a collection now and then visits all graphs.
         gc.freeze()

@@ -1,4 +1,4 @@
-"""Calls that take longer with priorities set than NetworkX alone, on graphs of other shapes than sizes.py's.
+"""Calls that take longer with priorities set than NetworkX alone, on graphs of other shapes than sizes.json's.
 
 The first of the tests' calls of each function that NetworkX answers is timed in alternation: without a backend; with
 one that refuses at once, which is what NetworkX's own dispatch takes; and with ours on a graph that is not converted,
@@ -286,4 +286,4 @@ _GRAPHS: dict[str, Callable[[], nx.Graph]] = {
     "scale-free, 3,000": lambda: _scale_free(3_000),
     "broom, 5,000": lambda: _broom(2_500, 2_500),
 }
-"""Other graphs than those with which sizes.py was measured."""
+"""Other graphs than those with which sizes.json was measured."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import gpu_pregel.networkx.sizes
+from gpu_pregel.networkx import sizes
 from gpu_pregel.networkx.sizes import DENSE, NEVER, SPARSE, Entry, Limits
 
 _CLEARLY, _NOISE = 0.85, 1.1
@@ -61,20 +61,18 @@ def _rows(line: str) -> list[Row]:
 
 
 def write_sizes(reports: list[Path]) -> int:
-    """Rewrite sizes.py from the reports of some machines."""
+    """Rewrite sizes.json from the reports of some machines."""
     found: dict[str, list[Entry]] = {}
     for path in reports:
         for name, shapes in json.loads(path.read_text())["figures"].items():
             found.setdefault(name, []).append(sizes_of({shape: _rows(line) for shape, line in shapes.items()}))
-    path = Path(gpu_pregel.networkx.sizes.__file__)
-    head, table = path.read_text().split("SIZES:")
-    lines = [f'    "{name}": {_literal(_largest(entries))},\n' for name, entries in sorted(found.items())]
-    path.write_text(f"{head}SIZES:{table.split('{')[0]}{{\n{''.join(lines)}}}\n")
+    lines = [f"  {json.dumps(name)}: {_line_of(_largest(entries))}" for name, entries in sorted(found.items())]
+    sizes.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return 0
 
 
 def sizes_of(shapes: dict[str, list[Row]]) -> Entry:
-    """Return the entry of a function for sizes.py: rows by shape."""
+    """Return the entry of a function for sizes.json: rows by shape."""
     measured = [rows for rows in shapes.values() if rows]
     limits: list[Limits] = []
     for least, most in ((0, SPARSE), (SPARSE, DENSE), (DENSE, math.inf)):
@@ -122,8 +120,7 @@ def _smallest_within(rows: list[Row], side: str, share: float) -> int:
     return found
 
 
-def _literal(entry: Entry) -> str:
-    """Return an entry as it is written."""
+def _line_of(entry: Entry) -> str:
+    """Return an entry as the file has it."""
     *kinds, second = entry
-    pairs = (f"({', '.join('NEVER' if size == NEVER else f'{size:_}' for size in pair)})" for pair in kinds)
-    return f"({', '.join(pairs)}, {second:_})"
+    return json.dumps([*([None if size == NEVER else size for size in pair] for pair in kinds), second])

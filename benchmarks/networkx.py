@@ -2,7 +2,7 @@
 
 Each function is called with ``backend="networkx"`` and with ``backend="gpu_pregel"``: for the first time on a graph,
 which includes its conversion, and again, from the cache. Results are read to the end. ``--hand-over`` measures instead,
-for every function, graphs of growing sizes; from its reports ``--sizes`` writes gpu_pregel/networkx/sizes.py.
+for every function, graphs of growing sizes; from its reports ``--sizes`` writes gpu_pregel/networkx/sizes.json.
 ``--scan`` looks for calls that are slower with priorities set than NetworkX alone, on small graphs of other shapes.
 """
 
@@ -90,7 +90,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=15, help="calls of each side (default: 15)")
     parser.add_argument("--budget", type=float, default=3.0, help="seconds of calls of each side (default: 3)")
     parser.add_argument("--hand-over", action="store_true", help="measure graphs of growing sizes, instead")
-    parser.add_argument("--sizes", nargs="+", type=Path, metavar="REPORT", help="write sizes.py from such measurements")
+    parser.add_argument(
+        "--sizes", nargs="+", type=Path, metavar="REPORT", help="write sizes.json from such measurements"
+    )
     parser.add_argument("--scan", action="store_true", help="look for calls that are slower with priorities")
 
 

@@ -94,6 +94,16 @@ def test_no_module_imports_from_a_higher_room(graph: dict[str, set[str]]) -> Non
     assert not upward
 
 
+@pytest.mark.parametrize("lodger", ["gpu_pregel.workflows", "gpu_pregel.networkx", "gpu_pregel.kernels.networkx"])
+def test_no_test_of_another_room_imports_a_lodger(lodger: str) -> None:
+    names = {name for name in modules() if f"{name}.".startswith(f"{lodger}.")}
+    folders = ("conformance", "host", "kernels", "gpu_pregel/algorithms", "gpu_pregel/io")
+    files = [path for folder in folders for path in (Path(__file__).parent / folder).rglob("*.py")]
+    assert len(names) > 10
+    assert len(files) > 100
+    assert [path for path in files if imports(path, names)] == []
+
+
 _SEAM = {"gpu_pregel.host.devices.lowering", "gpu_pregel.kernels.library.compiler_cuda"}
 """The only modules that import the compiler of CUDA kernels."""
 

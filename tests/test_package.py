@@ -175,6 +175,12 @@ def test_the_templates_of_the_page_of_a_run_are_in_the_package() -> None:
     assert all(part in page for part in ("<style>:root", "function main()", "<main"))
 
 
+def test_the_sizes_that_decide_on_calls_of_networkx_are_in_the_package() -> None:
+    from gpu_pregel.networkx.sizes import sizes
+
+    assert "pagerank" in sizes()
+
+
 def test_modules_have_only_one_name() -> None:
     program = (
         "import sys, gpu_pregel as gp; gp.connected_components; print(sorted({'host', 'kernels'} & set(sys.modules)))"

@@ -36,9 +36,11 @@ OPERATOR = "An operator on the CPU"
 MESSAGE = "A message between agents"
 MIXED = "A superstep with agents among numeric vertices"
 NODE = "A node of a state graph"
-WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, MIXED, NODE, MESSAGE)
+NETWORKX = "A function of NetworkX"
+WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, NETWORKX, MIXED, NODE, MESSAGE)
 
 MAX_STAYS, MAX_RETURNS = 18, 8
+MAX_NETWORKX_STAYS = 8
 MAX_MESSAGE_FILES = 14
 
 if not CONTRIBUTING.exists():
@@ -174,6 +176,12 @@ def run_operator() -> None:
     gp.process_edges(lambda u, v, weight, added: v + added > 20261123, frontier, [1], mode="push")
 
 
+def run_networkx() -> None:
+    import networkx
+
+    networkx.pagerank(networkx.path_graph(9), backend="gpu_pregel")
+
+
 def run_agents(store: gp.SQLiteStore) -> list[str]:
     """Send a message from ``a`` to ``b`` in a worker; return the functions called there from ``ctx.send`` on."""
     calls: list[tuple[str, str]] = []
@@ -212,8 +220,9 @@ def check_order(walk: list[str], calls: list[Call]) -> None:
         caller = calls[position][1]
         if caller is not None and caller.startswith("host.programs.emulated_state:"):
             caller = name  # which it calls instead of itself
-        is_compiled = name.startswith("kernels.") and caller is None
-        assert index == 0 or is_compiled or caller in walk[: index + 1], (
+        # Compiled functions are called by Numba, and the backend by NetworkX.
+        from_outside = name.startswith(("kernels.", "networkx.backend:")) and caller is None
+        assert index == 0 or from_outside or caller in walk[: index + 1], (
             f"{name} is called by {caller}, which is left out"
         )
         position += 1
@@ -246,6 +255,11 @@ def test_walk_of_a_program_is_short(title: str) -> None:
     assert climbs(walk) == []
 
 
+def test_walk_of_a_function_of_networkx_is_short() -> None:
+    assert len(stays(FUNCTIONS[NETWORKX])) <= MAX_NETWORKX_STAYS
+    assert climbs(FUNCTIONS[NETWORKX]) == []
+
+
 def test_walk_of_a_message_crosses_few_files() -> None:
     assert len(set(stays(FUNCTIONS[MESSAGE]))) <= MAX_MESSAGE_FILES
     assert climbs(FUNCTIONS[MESSAGE]) == []
@@ -255,6 +269,7 @@ def test_walks_on_the_cpu_are_in_the_order_of_calls() -> None:
     check_order(FUNCTIONS[COMPONENTS_CPU], record(lambda: run_components("cpu")))
     check_order(FUNCTIONS[PROGRAM_CPU], record(lambda: run_program("cpu")))
     check_order(FUNCTIONS[OPERATOR], record(run_operator))
+    check_order(FUNCTIONS[NETWORKX], record(run_networkx))
     check_order(FUNCTIONS[MIXED], record(run_mixed))
     check_order(FUNCTIONS[NODE], record(run_graph))
 

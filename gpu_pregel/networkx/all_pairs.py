@@ -12,12 +12,10 @@ from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.algorithms.strongly_connected_components import strongly_connected_components
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.dijkstra_cpu import CONTRADICTION, weighted_figures
-from gpu_pregel.kernels.networkx.hops_cpu import reaches_fewer
+from gpu_pregel.kernels.networkx.searches_cpu import reaches_fewer
 from gpu_pregel.networkx.conditions import EXACT
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.rows import rows, weighted_rows
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK = 8
 _FEW = 20

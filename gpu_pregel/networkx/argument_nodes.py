@@ -9,80 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
-from gpu_pregel.networkx.reach import argument
-
-_SOURCE, _ENDS, _NODES = (("source", 1),), (("source", 1), ("target", 2)), (("nodes", 1),)
-
-_KEPT: dict[str, tuple[tuple[str, int], ...]] = {
-    **dict.fromkeys(
-        (
-            *("bfs_edges", "bfs_predecessors", "bfs_successors", "bfs_tree", "descendants_at_distance"),
-            *("dfs_edges", "dfs_postorder_nodes", "dfs_predecessors", "dfs_preorder_nodes", "dfs_successors"),
-            *("dfs_tree", "dijkstra_predecessor_and_distance", "generic_bfs_edges"),
-            *("all_shortest_paths", "bellman_ford_predecessor_and_distance", "predecessor"),
-            *("single_source_all_shortest_paths", "single_source_bellman_ford_path"),
-            *("single_source_bellman_ford_path_length", "single_source_dijkstra_path"),
-            *("single_source_dijkstra_path_length", "single_source_shortest_path"),
-            "single_source_shortest_path_length",
-        ),
-        _SOURCE,
-    ),
-    **dict.fromkeys(
-        (
-            *("bellman_ford_path", "bidirectional_dijkstra", "bidirectional_shortest_path", "shortest_path"),
-            *("dijkstra_path", "shortest_path_length", "single_source_bellman_ford"),
-            "single_source_dijkstra",
-        ),
-        _ENDS,
-    ),
-    **dict.fromkeys(("single_target_shortest_path", "single_target_shortest_path_length"), (("target", 1),)),
-    **dict.fromkeys(
-        (*("bfs_layers", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length"),),
-        (("sources", 1),),
-    ),
-    **dict.fromkeys(
-        (
-            *("clustering", "constraint", "effective_size", "generalized_degree", "reciprocity", "square_clustering"),
-            "triangles",
-        ),
-        _NODES,
-    ),
-    "average_neighbor_degree": (("nodes", 3),),
-    "multi_source_dijkstra": (("sources", 1), ("target", 2)),
-    "node_connected_component": (("n", 1),),
-    "voronoi_cells": (("center_nodes", 1),),
-}
-"""The parameters, with their positions, whose objects the results have wherever they have these nodes."""
-
-_CHECKING = ("edge_bfs", "edge_dfs", "find_cycle")
-"""Functions that report an item that is no node themselves."""
-
-_MIXED: dict[str, tuple[tuple[str, int], ...]] = {
-    **dict.fromkeys(("bfs_labeled_edges",), (("sources", 1),)),
-    **dict.fromkeys(
-        (
-            *("dfs_labeled_edges", "edge_bfs", "edge_dfs", "eulerian_circuit", "eulerian_path", "find_cycle"),
-            "kosaraju_strongly_connected_components",
-        ),
-        _SOURCE,
-    ),
-    **dict.fromkeys(("chain_decomposition", "cycle_basis"), (("root", 1),)),
-    **dict.fromkeys(("dominance_frontiers", "immediate_dominators"), (("start", 1),)),
-    **dict.fromkeys(("edge_boundary", "node_boundary"), (("nbunch1", 1), ("nbunch2", 2))),
-    "lowest_common_ancestor": (("node1", 1), ("node2", 2)),
-    "hopcroft_karp_matching": (("top_nodes", 1),),
-    **dict.fromkeys(("k_core", "k_corona", "k_crust", "k_shell"), (("core_number", 2),)),
-}
-"""The parameters whose objects the results have in some places, and the graph's own nodes in others."""
-
-
-def keeps_arguments(name: str) -> bool:
-    """Return whether results of a function may have nodes that are arguments."""
-    return name in _KEPT or name in _MIXED
+from gpu_pregel.networkx.function import Function
 
 
 def with_argument_nodes(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call, with a graph that has the nodes that are arguments as the caller's objects.
 
@@ -96,21 +27,21 @@ def with_argument_nodes(
     if not graph.topology.is_converted:
         return args, kwargs
     found: dict[int, Any] = {}
-    for parameter, position in _KEPT.get(name) or _MIXED[name]:
-        value = argument(parameter, position, args, kwargs)
+    for parameter in function.keeps or function.mixes:
+        value = function.argument(parameter, args, kwargs)
         if value is None or type(value) is graph.topology.kind:
             continue
-        if name.startswith("dfs_") and not isinstance(value, Hashable):
+        if function.unhashable == "late" and not isinstance(value, Hashable):
             raise NotImplementedError(f"{parameter} is not hashable")
         nodes = _nodes_of(graph, value)
         if isinstance(nodes, Iterator):
             raise NotImplementedError(f"{parameter} is an iterator")
-        for vertex, node in _other_objects(graph, nodes, checked=name in _CHECKING).items():
+        for vertex, node in _other_objects(graph, nodes, reported=function.unhashable == "reported").items():
             if not _is_same(found.setdefault(vertex, node), node):
                 raise NotImplementedError("a node is given as two objects of different types")
     if not found:
         return args, kwargs
-    if name in _MIXED:
+    if function.mixes:
         raise NotImplementedError("a node is of another type than that of the graph that is equal to it")
     graph = graph.renamed(found)
     return ((graph, *args[1:]), kwargs) if args else (args, {**kwargs, "G": graph})
@@ -127,7 +58,7 @@ def _nodes_of(graph: Any, value: Any) -> Iterable[Any]:
     return value  # type: ignore[no-any-return]
 
 
-def _other_objects(graph: Any, nodes: Iterable[Any], *, checked: bool) -> dict[int, Any]:
+def _other_objects(graph: Any, nodes: Iterable[Any], *, reported: bool) -> dict[int, Any]:
     """Return those that are equal to nodes of the graph but of other types, by their vertices."""
     topology = graph.topology
     if topology.kind is not None and set(map(type, nodes)) <= {topology.kind}:
@@ -135,7 +66,7 @@ def _other_objects(graph: Any, nodes: Iterable[Any], *, checked: bool) -> dict[i
     found: dict[int, Any] = {}
     for node in nodes:
         if not isinstance(node, Hashable):
-            if checked:
+            if reported:
                 continue
             raise NotImplementedError("an item of an argument is not hashable")
         if node not in graph:

@@ -7,15 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import FrameType, GeneratorType
-from typing import Any, NamedTuple
+from typing import Any
 
-from gpu_pregel.networkx.argument_nodes import keeps_arguments, with_argument_nodes
-from gpu_pregel.networkx.function import Condition, Function
+from gpu_pregel.networkx.argument_nodes import with_argument_nodes
+from gpu_pregel.networkx.function import Function
 from gpu_pregel.networkx.hand_over import hands_over
 from gpu_pregel.networkx.registry import FUNCTIONS
 
-_GRAPHS = ("G", "B")
-"""What NetworkX calls the graph that is a function's first parameter; generators have none."""
 _named: dict[int, bool] = {}
 """Of the places where NetworkX asks whether the backend can run a call, whether such calls name the backend."""
 _DISPATCHES = "_call_if_any_backends_installed"
@@ -27,8 +25,8 @@ class Backend:
 
     def __init__(self) -> None:
         # Set here, not found by __getattr__: NetworkX looks for one at each call, before it asks anything else.
-        for name in FUNCTIONS:
-            setattr(self, name, _load_when_called(name))
+        for name, function in FUNCTIONS.items():
+            setattr(self, name, _load_when_called(function))
 
     @staticmethod
     def convert_from_nx(graph: Any, **options: Any) -> Any:
@@ -47,23 +45,22 @@ class Backend:
     @staticmethod
     def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
         """Return True, or why this call is left to NetworkX."""
-        if name not in FUNCTIONS:
+        if (function := FUNCTIONS.get(name)) is None:
             return f"gpu_pregel does not implement {name}"
-        parameters = _parameters(name)
-        if parameters.graph:
-            graph = args[0] if args else kwargs.get(parameters.graph)
+        if parameter := function.parameters.graph:
+            graph = args[0] if args else kwargs.get(parameter)
             # NetworkX converts its own graphs only, and passes any other object as it is.
             if not hasattr(graph, "__networkx_cache__"):
                 return "the first argument is no graph of NetworkX"
             if hasattr(graph, "_adj") and _is_called_by_networkx():
                 return "it is called by a function that is left to NetworkX"
-        if not parameters.conditions:
+        if not function.conditions:
             return True
         try:
-            values = _bind(name, args, kwargs)
+            values = function.bind(args, kwargs)
         except TypeError as error:
             return str(error)
-        for condition in parameters.conditions:
+        for condition in function.conditions:
             if (reason := condition(values)) is not None:
                 return reason
         return True
@@ -71,18 +68,19 @@ class Backend:
     @staticmethod
     def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
         """Return True, or why NetworkX is expected to be faster; or that it is to say what is wrong."""
-        if kwargs and not kwargs.keys() <= _parameters(name).names:
+        function = FUNCTIONS[name]
+        if kwargs and not kwargs.keys() <= function.parameters.names:
             return "there is an unknown argument"
-        return hands_over(name, args, kwargs) or True
+        return hands_over(function, args, kwargs) or True
 
 
-def _load_when_called(name: str) -> Callable[..., Any]:
+def _load_when_called(function: Function) -> Callable[..., Any]:
     """Return a function that imports its module, and with it Numba, when it is called; NetworkX only asks for it."""
-    function, keeps = FUNCTIONS[name], keeps_arguments(name)
+    keeps = bool(function.keeps or function.mixes)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if keeps:
-            args, kwargs = with_argument_nodes(name, args, kwargs)
+            args, kwargs = with_argument_nodes(function, args, kwargs)
         try:
             result = function.implementation()(*args, **kwargs)
         except NotImplementedError:
@@ -171,65 +169,6 @@ def _asks_by_name(dispatching: FrameType) -> bool:
 def _codes() -> frozenset[int]:
     """Return what identifies the code of each of NetworkX's functions that this backend has."""
     return frozenset(id(inspect.unwrap(function.original().orig_func).__code__) for function in FUNCTIONS.values())
-
-
-class _Parameters(NamedTuple):
-    """What is known of a function's parameters."""
-
-    graph: str
-    """The name of the graph that is the first one; "" if it is none."""
-    positional: tuple[str, ...]
-    """Those that may be given by position."""
-    required: int
-    """How many of these have no default."""
-    defaults: dict[str, Any]
-    names: frozenset[str]
-    conditions: tuple[Condition, ...]
-
-
-def _bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by name, in a fraction of the time that ``inspect`` takes.
-
-    Raises
-    ------
-    TypeError
-        The function does not have these parameters.
-    """
-    parameters = _parameters(name)
-    positional, count = parameters.positional, len(args)
-    values = parameters.defaults.copy()
-    values.update(zip(positional, args, strict=False))
-    if count <= len(positional):
-        if not kwargs and count >= parameters.required:
-            return values
-        values.update(kwargs)
-        if values.keys() == parameters.names and kwargs.keys().isdisjoint(positional[:count]):
-            return values
-    bound = _signature(name).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return bound.arguments
-
-
-@cache
-def _parameters(name: str) -> _Parameters:
-    found = _signature(name).parameters.values()
-    first = next(iter(found)).name
-    # NetworkX takes these two for itself.
-    named = [one for one in found if one.name not in ("backend", "backend_kwargs")]
-    positional = [one for one in named if one.kind is one.POSITIONAL_OR_KEYWORD]
-    return _Parameters(
-        graph=first if first in _GRAPHS else "",
-        positional=tuple(one.name for one in positional),
-        required=sum(one.default is one.empty for one in positional),
-        defaults={one.name: one.default for one in named if one.default is not one.empty},
-        names=frozenset(one.name for one in named),
-        conditions=FUNCTIONS[name].conditions,
-    )
-
-
-@cache
-def _signature(name: str) -> inspect.Signature:
-    return inspect.signature(FUNCTIONS[name].original())
 
 
 backend = Backend()

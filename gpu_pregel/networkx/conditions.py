@@ -247,3 +247,8 @@ def plain_class(graph: str = "G") -> Condition:
         return None if plain else f"the result is a {kind.__name__}"
 
     return reason
+
+
+def plain_data(values: Mapping[str, Any]) -> str | None:
+    """Require True or False as ``data``: attributes of edges are all returned or none."""
+    return None if isinstance(values["data"], bool) else "data is no bool"

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.host.graphs.networkx_adjacency import attribute_values, read_edge_data, read_edge_numbers
+from gpu_pregel.host.graphs.networkx_adjacency import (
+    attribute_values,
+    read_adjacency,
+    read_edge_data,
+    read_edge_numbers,
+)
 from gpu_pregel.networkx.edge_columns import EdgeColumn, check_infinite, edge_column
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.topology import Topology
@@ -88,7 +93,8 @@ def _check_class(kind: type) -> None:
 
 def _read_topology(graph: networkx.Graph) -> Topology:
     """Read the nodes and edges; NetworkX's results differ where it compares a node with itself and finds it unequal."""
-    topology = Topology.from_networkx(graph)
+    directed, multigraph = graph.is_directed(), graph.is_multigraph()
+    topology = Topology(read_adjacency(graph), directed=directed, multigraph=multigraph, source=graph)
     if hasattr(graph, "_graph") and not topology.directed and not _is_symmetric(topology):
         raise NotImplementedError("the view shows an edge from one of its ends only")
     try:

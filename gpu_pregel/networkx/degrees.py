@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 
 def degrees(graph: BackendGraph, kind: str = "in+out", weight: Any = None, *, scalars: bool = False) -> Array:

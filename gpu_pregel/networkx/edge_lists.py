@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 
 class Edges(NamedTuple):

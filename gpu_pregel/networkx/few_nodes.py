@@ -1,88 +1,173 @@
-"""Which calls read a few rows of a large graph only, as NetworkX does faster than it is converted or looked through.
+"""Which calls read a few rows or a part of a large graph only, as NetworkX does faster than it is converted.
 
 This imports neither NumPy nor NetworkX.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping, Set
+from itertools import islice
 from typing import Any
 
-from gpu_pregel.networkx.reach import argument, count_nodes, reads_a_part
-from gpu_pregel.networkx.sizes import NEVER
+from gpu_pregel.networkx.function import Function, Reads
+from gpu_pregel.networkx.registry import FUNCTIONS
 
 _CONVERTS = 10
 """In a graph that is not converted, up to the nodes divided by this are few."""
 _FEW_NODES, _FEW_PAIRS = 8, 24
 """Up to these numbers of chosen nodes and of pairs are few in a graph of any size."""
-
-_CHOSEN: dict[str, tuple[str, int, int]] = {
-    "adamic_adar_index": ("ebunch", 1, 40),
-    "average_clustering": ("nodes", 1, NEVER),
-    "average_degree_connectivity": ("nodes", 3, 40),
-    "boundary_expansion": ("S", 1, 15),
-    "clustering": ("nodes", 1, NEVER),
-    "cn_soundarajan_hopcroft": ("ebunch", 1, 40),
-    "common_neighbor_centrality": ("ebunch", 1, NEVER),
-    "constraint": ("nodes", 1, NEVER),
-    "cut_size": ("S", 1, 50),
-    "degree_assortativity_coefficient": ("nodes", 4, 30),
-    "degree_pearson_correlation_coefficient": ("nodes", 4, 30),
-    "edge_boundary": ("nbunch1", 1, 30),
-    "effective_size": ("nodes", 1, NEVER),
-    "generalized_degree": ("nodes", 1, NEVER),
-    "jaccard_coefficient": ("ebunch", 1, 1_000),
-    "node_boundary": ("nbunch1", 1, 30),
-    "node_degree_xy": ("nodes", 4, 200),
-    "node_expansion": ("S", 1, 15),
-    "preferential_attachment": ("ebunch", 1, 30),
-    "ra_index_soundarajan_hopcroft": ("ebunch", 1, 40),
-    "reciprocity": ("nodes", 1, 6),
-    "resource_allocation_index": ("ebunch", 1, 40),
-    "square_clustering": ("nodes", 1, NEVER),
-    "to_scipy_sparse_array": ("nodelist", 1, 100),
-    "triangles": ("nodes", 1, NEVER),
-    "volume": ("S", 1, 6),
-    "within_inter_cluster": ("ebunch", 1, 40),
-}
-"""The argument with the nodes or pairs that are read, and its position; up to the nodes divided by the number are few
-in a graph that is converted, as measured with 3,000 and 20,000 nodes. ``NEVER`` is for functions that read as few rows
-as NetworkX's."""
+_FEW_SEARCHES = 3
+"""Up to this number of searches take less time than a conversion."""
+_SHARE, _FEW = 8, 64
+"""A search that reaches fewer than one node in eight is left to NetworkX; of a converted graph, one that reaches fewer
+than the second number, too."""
+_COLLECTIONS = (list, tuple, range, str, Set, Mapping)
+"""Those that can be read more than once."""
 
 
-def measured_as(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Return the function whose size decides: searches between two nodes, from a node and from all have their own."""
-    if name not in ("shortest_path", "shortest_path_length"):
-        return name
-    source, target, weight = (argument(one, i, args, kwargs) for i, one in enumerate(("source", "target", "weight"), 1))
-    if source is None and target is None:
-        return name
-    is_dijkstra = weight is not None and argument("method", 4, args, kwargs) in (None, "dijkstra")
-    if source is not None and target is not None:
-        return "bidirectional_shortest_path" if weight is None else "bidirectional_dijkstra" if is_dijkstra else name
-    length = name.removeprefix("shortest_path")
-    if weight is None:
-        return f"single_{'target' if source is None else 'source'}_shortest_path{length}"
-    return f"single_source_{'dijkstra' if is_dijkstra else 'bellman_ford'}_path{length}"
+def measured(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
+    """Return the function whose size decides on a call."""
+    return function if function.measured_as is None else FUNCTIONS[function.measured_as(function, args, kwargs)]
 
 
 def reads_few_nodes(
-    graph: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool
+    graph: Any, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_converted: bool
 ) -> str | None:
-    """Return why NetworkX is expected to be faster at this call, as it reads a few rows, or None."""
-    if (measured := measured_as(name, args, kwargs)).startswith("bidirectional"):
-        name = measured
-    if (reason := reads_a_part(graph, name, args, kwargs, is_converted=is_converted)) is not None:
-        return reason
-    if name not in _CHOSEN:
+    """Return why NetworkX is expected to be faster at this call, as it reads a few rows or a part, or None.
+
+    To find out, a search goes as far as a small share of the nodes, as NetworkX's search would do, too.
+    """
+    if (other := measured(function, args, kwargs)).reads is not None and other.reads.ends:
+        function = other
+    if (reads := function.reads) is None:
         return None
-    nodes, position, share = _CHOSEN[name]
-    chosen = argument(nodes, position, args, kwargs)
-    if chosen is None:
+    if reads.rows:
+        return _few_rows(graph, function, reads, args, kwargs, is_converted)
+    if reads.sources or reads.samples:
+        return _few_searches(graph, function, reads, args, kwargs, is_converted)
+    reason = _ends_early(graph, function, reads, args, kwargs, is_converted)
+    return reason or _few_reached(graph, function, reads, args, kwargs, is_converted)
+
+
+def _ends_early(
+    graph: Any, function: Function, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any], is_converted: bool
+) -> str | None:
+    """Return why NetworkX may end long before it has read the graph."""
+    if reads.ends_early and not is_converted:
+        return "NetworkX's function may end early, and the graph is not converted"
+    for limit in reads.limits + reads.steps:
+        given = function.argument(limit, args, kwargs)
+        if given is not None and not is_converted:
+            return f"{limit} is given, and the graph is not converted"
+        if limit in reads.steps and isinstance(given, int) and given <= 1:
+            return f"{limit} is {given}"
+    if reads.ends:
+        first, last = (function.argument(end, args, kwargs) for end in reads.ends)
+        # What is no node, such as an array, may not be comparable.
+        if first in graph and last in graph and bool(first == last):
+            return "both ends are the same node"
+    if reads.at_once is not None:
+        parameter, value = reads.at_once
+        given = function.argument(parameter, args, kwargs)
+        if isinstance(given, int) and given == value:
+            return f"{parameter} is {value}"
+    return None
+
+
+def _few_searches(
+    graph: Any, function: Function, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any], is_converted: bool
+) -> str | None:
+    """Return why NetworkX searches from few nodes only."""
+    parameter = reads.sources or reads.samples
+    given = function.argument(parameter, args, kwargs)
+    count = given if reads.samples and isinstance(given, int) else _count(graph, given)
+    if count > (0 if is_converted else _FEW_SEARCHES):
         return None
-    count = count_nodes(graph, chosen)
-    least = _FEW_PAIRS if nodes == "ebunch" else _FEW_NODES
-    few = max(least, len(graph) // (share if is_converted else min(share, _CONVERTS)))
-    if count > few:
+    return f"{parameter} asks for {count:,} searches{'' if is_converted else ', and the graph is not converted'}"
+
+
+def _few_reached(
+    graph: Any, function: Function, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any], is_converted: bool
+) -> str | None:
+    """Return why NetworkX's search ends when it has reached a part of the graph."""
+    if parameter := reads.start or reads.starts:
+        starts = _nodes(graph, function.argument(parameter, args, kwargs), is_several=bool(reads.starts))
+    elif reads.from_first:
+        starts, parameter = list(islice(graph, 1)), "the first node"
+    else:
         return None
-    everything = "all pairs" if nodes == "ebunch" else f"{len(graph):,} nodes"
-    return f"{nodes} has {count:,} of {everything}"
+    share = len(graph) // _SHARE
+    few = min(share, _FEW) if is_converted else share
+    if not starts:
+        return None
+    is_reverse = bool(reads.reverse) and bool(function.argument(reads.reverse, args, kwargs))
+    for rows in _rows(graph, "in" if is_reverse else reads.along):
+        found = _reached(rows, starts, few)
+        if found is not None and not (reads.until_cycle and _is_tree(graph, found)):
+            reached = f"the search from {parameter} reaches fewer than {few:,} of {len(graph):,} nodes"
+            return reached if is_converted else f"{reached}, and the graph is not converted"
+    return None
+
+
+def _few_rows(
+    graph: Any, function: Function, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any], is_converted: bool
+) -> str | None:
+    """Return why NetworkX reads the rows of few nodes or pairs only."""
+    if (chosen := function.argument(reads.rows, args, kwargs)) is None:
+        return None
+    count = _count(graph, chosen)
+    is_pairs = reads.rows == "ebunch"
+    share = reads.share if is_converted else min(reads.share, _CONVERTS)
+    if count > max(_FEW_PAIRS if is_pairs else _FEW_NODES, len(graph) // share):
+        return None
+    return f"{reads.rows} has {count:,} of {'all pairs' if is_pairs else f'{len(graph):,} nodes'}"
+
+
+def _rows(graph: Any, along: str) -> list[tuple[Mapping[Any, Any], ...]]:
+    """Return the neighbours of each node as the search follows them, or as several searches do."""
+    if not graph.is_directed():
+        return [(graph._adj,)]
+    if along == "both":
+        return [(graph._succ, graph._pred)]
+    if along == "each":
+        return [(graph._succ,), (graph._pred,)]
+    return [(graph._pred if along == "in" else graph._succ,)]
+
+
+def _nodes(graph: Any, given: Any, *, is_several: bool) -> list[Any]:
+    """Return a node, or those of a collection; none if the search fails, is from all, or would use up an iterator."""
+    if given in graph:
+        return [given]
+    return [one for one in given if one in graph] if is_several and isinstance(given, _COLLECTIONS) else []
+
+
+def _count(graph: Any, given: Any) -> float:
+    """Return how many nodes or pairs are given; infinity if all are, or if counting would use up an iterator."""
+    if isinstance(given, Hashable) and given in graph:
+        return 1
+    return len(given) if isinstance(given, _COLLECTIONS) else float("inf")
+
+
+def _reached(rows: tuple[Mapping[Any, Any], ...], starts: Iterable[Any], limit: int) -> set[Any] | None:
+    """Return the nodes that a search finds, or None if there are ``limit`` of them."""
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        node = waiting.pop()
+        for row in rows:
+            others = row[node]
+            if len(others) >= limit:
+                return None
+            for other in others:
+                if other not in found:
+                    if len(found) + 1 >= limit:
+                        return None
+                    found.add(other)
+                    waiting.append(other)
+    return found if len(found) < limit else None
+
+
+def _is_tree(graph: Any, component: set[Any]) -> bool:
+    """Return whether a connected component has no cycle."""
+    edges = sum(len(graph._adj[node]) for node in component)
+    return edges == (len(component) - 1) * (1 if graph.is_directed() else 2)

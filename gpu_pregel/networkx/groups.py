@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 
 def node_sets(graph: BackendGraph, labels: Array, vertices: Array | None = None) -> list[set[Any]]:

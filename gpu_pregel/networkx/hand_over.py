@@ -6,9 +6,9 @@ import sys
 from itertools import islice
 from typing import Any
 
-from gpu_pregel.networkx.few_nodes import measured_as, reads_few_nodes
-from gpu_pregel.networkx.reach import ENDS_EARLY, SEARCHES
-from gpu_pregel.networkx.sizes import DENSE, NEVER, SIZES, SPARSE
+from gpu_pregel.networkx.few_nodes import measured, reads_few_nodes
+from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.sizes import DENSE, NEVER, SPARSE, sizes
 
 _KERNELS = "gpu_pregel.kernels.library.jit_cpu"
 """The module that loads Numba."""
@@ -28,7 +28,7 @@ _SAMPLE = 64
 _seconds_handed_over = 0.0
 
 
-def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+def hands_over(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     """Return why NetworkX is expected to be faster at this call, or None.
 
     A graph is converted if that pays at once, or after some calls that would have been faster with a conversion.
@@ -36,59 +36,59 @@ def hands_over(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
     graph: Any = args[0] if args else kwargs.get("G", kwargs.get("B"))
     if not hasattr(graph, "_adj"):
         return None
-    measured = measured_as(name, args, kwargs)
+    timed = measured(function, args, kwargs)
     is_converted = conversion_of(graph) is not None
     # First what takes the least time to find out: an answer must not take longer than what NetworkX does meanwhile.
-    if len(graph) < _SMALL and (reason := _too_small(measured, graph, is_converted=is_converted)) is not None:
+    if len(graph) < _SMALL and (reason := _too_small(timed, graph, is_converted=is_converted)) is not None:
         return reason
     if is_converted:
-        return _too_small_or_few(graph, name, measured, args, kwargs) or _too_early(measured, graph)
-    counts = _notes(graph).setdefault("calls", {}).setdefault(measured, [0, 0])
+        return _too_small_or_few(graph, function, timed, args, kwargs) or _too_early(timed.name, graph)
+    counts = _notes(graph).setdefault("calls", {}).setdefault(timed.name, [0, 0])
     counts[0] += 1
     asked, looked = counts
     # A single call is answered at once, and only the second, fourth, eighth… of a loop takes longer, for all of them.
     if asked == 1 or asked < 2 * looked:
-        reason = _too_small(measured, graph, is_converted=False, is_estimate=True)
+        reason = _too_small(timed, graph, is_converted=False, is_estimate=True)
         if reason is not None:
             return reason
     counts[1] = asked
-    reads_few = reads_few_nodes(graph, name, args, kwargs, is_converted=False)
-    reason = reads_few or _too_small(measured, graph, is_converted=False)
+    reads_few = reads_few_nodes(graph, function, args, kwargs, is_converted=False)
+    reason = reads_few or _too_small(timed, graph, is_converted=False)
     if reason is not None:
-        if not _pay(graph, (asked - looked) / _calls_that_pay(measured, graph, reads_few=reads_few is not None)):
+        if not _pay(graph, (asked - looked) / _calls_that_pay(timed, graph, reads_few=reads_few is not None)):
             return reason
         # A conversion is of no use where NetworkX would be faster with one, too.
-        reason = _too_small_or_few(graph, name, measured, args, kwargs)
-    return reason or _too_early(measured, graph)
+        reason = _too_small_or_few(graph, function, timed, args, kwargs)
+    return reason or _too_early(timed.name, graph)
 
 
 def _too_small_or_few(
-    graph: Any, name: str, measured: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    graph: Any, function: Function, timed: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> str | None:
     """Return why NetworkX is expected to be faster with a conversion, too, or None."""
-    reason = _too_small(measured, graph, is_converted=True)
-    return reason or reads_few_nodes(graph, name, args, kwargs, is_converted=True)
+    reason = _too_small(timed, graph, is_converted=True)
+    return reason or reads_few_nodes(graph, function, args, kwargs, is_converted=True)
 
 
-def _calls_that_pay(name: str, graph: Any, *, reads_few: bool) -> float:
+def _calls_that_pay(function: Function, graph: Any, *, reads_few: bool) -> float:
     """Return after how many such calls a graph is converted, although each takes less time than a conversion."""
     n = max(len(graph), 1)
     if reads_few:
         return max(1.0, n / _NODES_A_CALL)
-    if name not in SEARCHES:
+    if not function.ends_with_last_node:
         return _PATIENCE + _edges_a_node(graph) / _EDGES_A_CALL
     edges = _edges(graph) / n / _EDGES_A_CALL
     # With an isolated node, NetworkX looks in vain for it along all edges.
     return _FEWEST if not graph.is_directed() and _notes(graph).get("isolated") else _FEWEST + edges
 
 
-def _too_small(name: str, graph: Any, *, is_converted: bool, is_estimate: bool = False) -> str | None:
+def _too_small(function: Function, graph: Any, *, is_converted: bool, is_estimate: bool = False) -> str | None:
     """Return why NetworkX is expected to be faster with a graph of this size, or None.
 
     An estimate counts no edges; it is None, too, if the graph would be large enough with twice as many as it seems to
     have.
     """
-    if (limits := SIZES.get(name)) is None:
+    if (limits := sizes().get(function.name)) is None:
         return None
     side = 0 if is_converted else 1
     sparse, others, dense = limits[0][side], limits[1][side], limits[2][side]
@@ -97,25 +97,25 @@ def _too_small(name: str, graph: Any, *, is_converted: bool, is_estimate: bool =
         return f"NetworkX is faster at graphs of every size{which}"
     n = len(graph)
     # Denser graphs with this number of nodes are larger: edges need not be counted to know that they are large enough.
-    if name not in ENDS_EARLY and n >= sparse and (SPARSE + 1) * n >= others and (DENSE + 1) * n >= dense:
+    if not function.ends_early and n >= sparse and (SPARSE + 1) * n >= others and (DENSE + 1) * n >= dense:
         return None
     about = ""
     if is_estimate and "edges" not in _notes(graph):
         about, edges = "about ", int(n * _edges_a_node(graph))
-        if n + 2 * edges >= _limit(name, n, 2 * edges, sparse, others, dense):
+        if n + 2 * edges >= _limit(function, n, 2 * edges, sparse, others, dense):
             return None
     else:
         edges = _edges(graph)
-    limit = _limit(name, n, edges, sparse, others, dense)
+    limit = _limit(function, n, edges, sparse, others, dense)
     if limit == NEVER:
         return f"NetworkX is faster at graphs{which} with {about}{edges / max(n, 1):.1f} edges a node"
     return f"the graph's size of {about}{n + edges:,} is below {limit:,}" if n + edges < limit else None
 
 
-def _limit(name: str, n: int, edges: int, sparse: int, others: int, dense: int) -> int:
+def _limit(function: Function, n: int, edges: int, sparse: int, others: int, dense: int) -> int:
     """Return the size that counts for a graph of this density."""
     limit = sparse if edges < SPARSE * n else dense if edges > DENSE * n else others
-    return max(limit, _EARLY) if name in ENDS_EARLY else limit
+    return max(limit, _EARLY) if function.ends_early else limit
 
 
 def _too_early(name: str, graph: Any) -> str | None:
@@ -124,9 +124,9 @@ def _too_early(name: str, graph: Any) -> str | None:
     That takes about a second: a process that has not done so hands over what NetworkX computes within a second in all.
     """
     global _seconds_handed_over
-    if _KERNELS in sys.modules or name not in SIZES:
+    if _KERNELS in sys.modules or name not in sizes():
         return None
-    _seconds_handed_over += (len(graph) + _edges(graph)) / SIZES[name][3]
+    _seconds_handed_over += (len(graph) + _edges(graph)) / sizes()[name][3]
     if _seconds_handed_over >= 1:
         return None
     return "NetworkX takes less time than loading Numba, as far as this process has called it"

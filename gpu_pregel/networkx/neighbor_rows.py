@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 
 class NeighborRows(NamedTuple):

@@ -8,9 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 
 def chosen_nodes(graph: BackendGraph, nbunch: Any = None) -> Iterator[Any]:

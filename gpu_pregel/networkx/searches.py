@@ -9,9 +9,7 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx import depth_first_cpu, searches_cpu
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 FORWARD, NONTREE, REVERSE, LIMITED = (
     1 << kind

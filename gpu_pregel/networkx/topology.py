@@ -35,6 +35,8 @@ class Topology:
         Row ``u``, ``neighbors[indptr[u]:indptr[u + 1]]``, has the out-edges of ``u``, parallel ones next to one
         another. An undirected edge is stored in both rows, a self-loop once.
     directed, multigraph : bool
+    source : networkx.Graph, optional
+        The graph that was read, which must live on where in-edges are asked for in its order.
     """
 
     def __init__(
@@ -47,11 +49,6 @@ class Topology:
         self._source = None if source is None else weakref.ref(source)
         # The number of nodes of the graph of which this is a view, else n; orders of subgraphs depend on it.
         self.base_size = len(getattr(source, "_graph", self.nodes))
-
-    @classmethod
-    def from_networkx(cls, graph: networkx.Graph) -> Topology:
-        """Read a NetworkX graph, which must live on where in-edges are asked for in its order."""
-        return cls(read_adjacency(graph), directed=graph.is_directed(), multigraph=graph.is_multigraph(), source=graph)
 
     @classmethod
     def from_engine(cls, graph: Graph) -> Topology:

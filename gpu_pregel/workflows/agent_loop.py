@@ -34,7 +34,6 @@ from gpu_pregel.workflows.agent_state import (
 )
 from gpu_pregel.workflows.answer_formats import AnswerFormat
 from gpu_pregel.workflows.commands import END, START, Command, Send
-from gpu_pregel.workflows.consent import consent
 from gpu_pregel.workflows.messages import Message, ToolCall
 from gpu_pregel.workflows.model_calls import acall_model, check_model
 from gpu_pregel.workflows.state_graph import StateGraph
@@ -43,6 +42,12 @@ from gpu_pregel.workflows.tools import Tool, ToolContext, as_tools
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
     from gpu_pregel.workflows.compiled_graph import CompiledGraph
+    from gpu_pregel.workflows.node_context import NodeContext
+
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
     from gpu_pregel.workflows.node_context import NodeContext
 
 LLM_CALL, EXECUTE_TOOLS = "llm_call", "execute_tools"
@@ -389,3 +394,32 @@ def _mistakes(turn: list[Message]) -> int:
         or (message.get("name") == AnswerFormat.name and message.get("status") == "error")
         for message in turn
     )
+
+
+_FORMS = 'answer True, False, {"arguments": {…}} or a text'
+
+
+def consent(tool: Tool, call: ToolCall, context: NodeContext) -> ToolCall | str:
+    """Return the call to make, or what the model is told instead of a result.
+
+    A call with wrong arguments is not asked about, as it will fail. An answer that cannot be used is asked for again.
+    """
+    if tool.check(call) is not None or not tool.asks_for_consent(call["arguments"]):
+        return call
+    question: dict[str, Any] = {"tool": tool.name, "arguments": call["arguments"], "call_id": call["id"]}
+    answer = context.interrupt(question)
+    while True:
+        if answer is True:
+            return call
+        if answer is False:
+            return "A human has refused this call."
+        if isinstance(answer, str):
+            return f"A human has answered instead of the tool: {answer}"
+        problem = _FORMS
+        if isinstance(answer, dict) and answer.keys() == {"arguments"} and isinstance(answer["arguments"], dict):
+            changed = {**call, "arguments": answer["arguments"]}
+            wrong = tool.check(changed)
+            if wrong is None:
+                return changed
+            problem = f"the arguments are wrong: {wrong}"
+        answer = context.interrupt({**question, "problem": problem})

@@ -32,7 +32,6 @@ from gpu_pregel.workflows.function_threads import THREADS
 from gpu_pregel.workflows.graph_spec import BUSY, LIMIT, PARENT, GraphSpec
 from gpu_pregel.workflows.key_folds import FirstUpdate, packed_update
 from gpu_pregel.workflows.node_cache import Cache
-from gpu_pregel.workflows.node_limits import NodeRetry, NodeTimeout
 from gpu_pregel.workflows.node_runner import NodeRunner
 from gpu_pregel.workflows.questions import open_questions
 from gpu_pregel.workflows.schemas import Schema
@@ -44,6 +43,11 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
     from gpu_pregel.host.stores.store import Store
     from gpu_pregel.workflows.stored_threads import StoredThread
+
+
+from dataclasses import replace
+
+from gpu_pregel.workflows.graph_spec import NodeSpec
 
 ONCE = RetryPolicy(attempts=1)
 INTERRUPT = "__interrupt__"
@@ -373,3 +377,34 @@ def configurable_of(config: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(configurable, Mapping):
         raise ArgumentTypeError(f'config["configurable"] must be a dict, not {configurable!r:.200}')
     return dict(configurable)
+
+
+class NodeRetry:
+    """The retry policy of a task.
+
+    A node with an error handler has one attempt more than its policy allows, in which the handler is called if the last
+    one has ended with a timeout or the death of its worker.
+    """
+
+    def __init__(self, nodes: Mapping[str, NodeSpec], default: RetryPolicy) -> None:
+        self._default = default
+        self._policies = {name: self._policy(node) for name, node in nodes.items()}
+
+    def _policy(self, node: NodeSpec) -> RetryPolicy:
+        retry = node.retry or self._default
+        return retry if node.error_handler is None else replace(retry, attempts=retry.attempts + 1)
+
+    def __call__(self, vertex: str) -> RetryPolicy:
+        """Return the policy of a task."""
+        return self._policies.get(node_of(vertex), self._default)
+
+
+class NodeTimeout:
+    """The maximum seconds of an attempt of a task, or None."""
+
+    def __init__(self, nodes: Mapping[str, NodeSpec]) -> None:
+        self._seconds = {name: node.timeout for name, node in nodes.items()}
+
+    def __call__(self, vertex: str) -> float | None:
+        """Return the timeout of a task."""
+        return self._seconds.get(node_of(vertex))

@@ -6,17 +6,19 @@ A model of an agent may also be any function; :mod:`~gpu_pregel.workflows.model_
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import time
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import aclosing, closing
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, ModelError
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.arguments import check_integer, check_number, check_seconds, check_text
+from gpu_pregel.host.arguments import check_integer, check_number, check_seconds, check_text, require
 from gpu_pregel.workflows.chat_format import MessageAssembler, decode_completion, encode_messages, encode_tools
 from gpu_pregel.workflows.chat_responses import (
     Body,
@@ -27,7 +29,6 @@ from gpu_pregel.workflows.chat_responses import (
     transport_error,
 )
 from gpu_pregel.workflows.event_stream import EventDecoder
-from gpu_pregel.workflows.http_clients import HttpClients
 from gpu_pregel.workflows.messages import Message, as_messages, text_of
 from gpu_pregel.workflows.tools import ToolLike, describe
 
@@ -396,3 +397,74 @@ def _check_extra(extra: object) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"extra must be JSON: {error}") from None
     return dict(extra)
+
+
+_CONNECT_TIMEOUT = 10.0
+
+
+@functools.cache
+def _ssl_context() -> Any:
+    """Return the context of all clients of this process; reading the certificates takes as long as a request."""
+    return require("httpx", "ChatModel", '"gpu-pregel[models]"').create_ssl_context()
+
+
+class HttpClients:
+    """The clients of a model.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds without any progress after which a request fails.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._httpx = require("httpx", "ChatModel", '"gpu-pregel[models]"')
+        # A request that waits for one of the connections is not stuck, so there is no timeout for that.
+        self._options: dict[str, Any] = {
+            "timeout": self._httpx.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT), pool=None),
+            "verify": _ssl_context(),
+            "limits": self._httpx.Limits(max_connections=100, max_keepalive_connections=100),
+        }
+        self._lock = Lock()
+        self._client: Any = None
+        self._pid = 0
+        self._keepers: dict[asyncio.AbstractEventLoop, tuple[AsyncGenerator[Any], Any]] = {}
+
+    def of_process(self) -> Any:
+        """Return the client of this process, for all of its threads."""
+        with self._lock:
+            if self._client is None or self._pid != os.getpid():  # a fork must not use its parent's connections
+                self._client, self._pid = self._httpx.Client(**self._options), os.getpid()
+            return self._client
+
+    async def of_loop(self) -> Any:
+        """Return the client of the running event loop, which closes it when it shuts down."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._keepers:
+            for closed in [other for other in list(self._keepers) if other.is_closed()]:
+                self._keepers.pop(closed, None)
+            keeper = self._keep(loop)
+            self._keepers[loop] = keeper, await anext(keeper)
+        return self._keepers[loop][1]
+
+    async def _keep(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Any]:
+        """Yield a client, and close it with this generator: loops close their generators when they shut down."""
+        client = self._httpx.AsyncClient(**self._options)
+        try:
+            yield client
+        finally:
+            self._keepers.pop(loop, None)
+            await client.aclose()
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        with self._lock:
+            if self._client is not None and self._pid == os.getpid():
+                self._client.close()
+            self._client = None
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop."""
+        keeper = self._keepers.get(asyncio.get_running_loop())
+        if keeper is not None:
+            await keeper[0].aclose()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.host.graphs.csr import INDEX_DTYPE, INDPTR_DTYPE
-from gpu_pregel.kernels.networkx.adjacency_cpu import read_attribute, read_int_neighbors, read_str_neighbors
+from gpu_pregel.kernels.graphs.networkx_adjacency_cpu import read_attribute, read_int_neighbors, read_str_neighbors
 
 if TYPE_CHECKING:
     import networkx

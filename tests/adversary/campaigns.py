@@ -15,13 +15,13 @@ from tests.adversary.askers import AskerTrial
 from tests.adversary.evidence import Findings
 from tests.adversary.graph_kills import GraphTrial
 from tests.adversary.graph_victim import Carry
-from tests.adversary.odd_calls import try_calls
 from tests.adversary.owners import Fight
 from tests.adversary.partitions import try_partitions
 from tests.adversary.programs import try_program
 from tests.adversary.system_calls import why_unavailable
 from tests.adversary.trials import Calibration, Trial, Way, stores
 from tests.adversary.weights import try_graph
+from tests.gpu_pregel.networkx.odd_calls import try_calls
 from tests.postgres import Cluster, why_missing
 
 
@@ -157,7 +157,7 @@ class Campaign:
         if self.unit == "sweeps":
             return Findings(errors=try_calls(seed)), 1, Counter()
         if self.unit == "graphs":
-            from tests.langgraph_oracle import disagreements
+            from tests.gpu_pregel.workflows.langgraph_oracle import disagreements
 
             found = disagreements(seed, defers=self.name == "deferred-graphs")
             return Findings(errors=["; ".join(found)] if found else []), 1, Counter()

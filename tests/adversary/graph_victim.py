@@ -17,7 +17,7 @@ from typing import Any, Literal
 import gpu_pregel as gp
 from gpu_pregel import workflows
 from gpu_pregel.host.stores.store import Store
-from tests.random_graphs import GraphData, NodeData, World, graph_of, own_of, run_node
+from tests.gpu_pregel.workflows.random_graphs import GraphData, NodeData, World, graph_of, own_of, run_node
 
 THREAD = "t"
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": THREAD}}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_pregel.networkx.conditions import unset
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 
 def _one_or_two(given: Mapping[str, Any]) -> str | None:
@@ -18,7 +18,7 @@ FUNCTIONS = (
     Function("biconnected_components", "biconnected"),
     Function("biconnected_component_edges", "biconnected"),
     Function("articulation_points", "biconnected"),
-    Function("is_biconnected", "biconnected"),
+    Function("is_biconnected", "biconnected", reads=Reads(from_first=True, ends_early=True)),
     Function("bridges", "biconnected", conditions=(unset("root"),), note="without root"),
     Function("has_bridges", "biconnected"),
     Function("local_bridges", "biconnected", conditions=(unset("weight"),), note="without weight"),
@@ -29,5 +29,5 @@ FUNCTIONS = (
         conditions=(_one_or_two,),
         note="for k up to 2, in directed graphs for k = 1",
     ),
-    Function("chain_decomposition", "biconnected"),
+    Function("chain_decomposition", "biconnected", mixes=("root",)),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_pregel.networkx.conditions import collections_of_nodes, simple, undirected
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 
 def _without_loops(values: Mapping[str, Any]) -> str | None:
@@ -26,8 +26,8 @@ def _listed(values: Mapping[str, Any]) -> str | None:
 
 
 FUNCTIONS = (
-    Function("color", "bipartite", "bipartite"),
-    Function("is_bipartite", "bipartite"),
+    Function("color", "bipartite", "bipartite", reads=Reads(ends_early=True)),
+    Function("is_bipartite", "bipartite", reads=Reads(ends_early=True)),
     Function("sets", "bipartite", "bipartite"),
     Function("is_bipartite_node_set", "bipartite", "bipartite"),
     Function("bipartite_degree_centrality", "bipartite", "bipartite", "degree_centrality"),
@@ -50,7 +50,7 @@ FUNCTIONS = (
         conditions=(simple(), undirected(), _without_loops),
         note="for simple undirected graphs without self-loops",
     ),
-    Function("hopcroft_karp_matching", "bipartite", "bipartite"),
+    Function("hopcroft_karp_matching", "bipartite", "bipartite", mixes=("top_nodes",)),
     Function("projected_graph", "projections", "bipartite", conditions=(_listed,), note="without multigraph"),
     Function("weighted_projected_graph", "projections", "bipartite", conditions=(_listed,)),
     Function(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from gpu_pregel.networkx.conditions import attribute_names, integers, plain_numbers
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 
 def _plain_sets(values: Mapping[str, Any]) -> str | None:
@@ -36,6 +36,7 @@ FUNCTIONS = (
     Function(
         *("greedy_modularity_communities", "greedy_modularity", "community"),
         conditions=(attribute_names("weight"), integers("cutoff", "best_n"), _comparable),
+        reads=Reads(at_once=("best_n", 1)),
     ),
     Function("asyn_lpa_communities", "communities", "community", conditions=(attribute_names("weight"),)),
     Function("fast_label_propagation_communities", "communities", "community", conditions=(attribute_names("weight"),)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, numbers, simple
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, numbers, plain_data, simple
+from gpu_pregel.networkx.function import Function, Reads
 
 
 def _distinct(values: Mapping[str, Any]) -> str | None:
@@ -24,24 +24,27 @@ def _distinct(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _plain_data(values: Mapping[str, Any]) -> str | None:
-    return None if isinstance(values["data"], bool) else "data is no bool"
-
-
 _PLAIN = (collections_of_nodes("S", "T"), _distinct)
 _SETS = (*_PLAIN, attribute_names("weight"))
 
 FUNCTIONS = (
-    Function("edge_boundary", "cuts", conditions=(simple(), _plain_data), note="for simple graphs"),
-    Function("node_boundary", "cuts"),
-    Function("cut_size", "cuts", conditions=_SETS),
-    Function("volume", "cuts", conditions=_SETS),
+    Function(
+        "edge_boundary",
+        "cuts",
+        conditions=(simple(), plain_data),
+        note="for simple graphs",
+        reads=Reads(rows="nbunch1", share=30),
+        mixes=("nbunch1", "nbunch2"),
+    ),
+    Function("node_boundary", "cuts", reads=Reads(rows="nbunch1", share=30), mixes=("nbunch1", "nbunch2")),
+    Function("cut_size", "cuts", conditions=_SETS, reads=Reads(rows="S", share=50)),
+    Function("volume", "cuts", conditions=_SETS, reads=Reads(rows="S", share=6)),
     Function("normalized_cut_size", "cuts", conditions=_SETS),
     Function("conductance", "cuts", conditions=_SETS),
     Function("edge_expansion", "cuts", conditions=_SETS),
     Function("mixing_expansion", "cuts", conditions=_SETS),
-    Function("node_expansion", "cuts", conditions=_PLAIN),
-    Function("boundary_expansion", "cuts", conditions=_PLAIN),
+    Function("node_expansion", "cuts", conditions=_PLAIN, reads=Reads(rows="S", share=15)),
+    Function("boundary_expansion", "cuts", conditions=_PLAIN, reads=Reads(rows="S", share=15)),
     Function("is_regular", "cuts"),
     Function("is_k_regular", "cuts", conditions=(numbers("k"),)),
 )

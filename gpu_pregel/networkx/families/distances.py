@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from gpu_pregel.networkx.conditions import attribute_names, unset
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 _NOTE = "with weights by name only, without"
 
@@ -16,19 +17,29 @@ def _exact_bounds(values: Mapping[str, Any]) -> str | None:
     return "usebounds with weights" if values["usebounds"] and values["weight"] is not None else None
 
 
+_farthest = partial(
+    Function,
+    module="distances",
+    conditions=(attribute_names("weight"), unset("e"), _exact_bounds),
+    note=f"{_NOTE} e",
+    reads=Reads(from_first=True),
+)
+
 FUNCTIONS = (
     Function(
         "barycenter",
         "distances",
         conditions=(attribute_names("weight"), unset("attr", "sp")),
         note=f"{_NOTE} attr and sp",
+        reads=Reads(from_first=True),
     ),
-    Function("eccentricity", "distances", conditions=(attribute_names("weight"), unset("sp")), note=f"{_NOTE} sp"),
+    Function(
+        "eccentricity",
+        "distances",
+        conditions=(attribute_names("weight"), unset("sp")),
+        note=f"{_NOTE} sp",
+        reads=Reads(sources="v"),
+    ),
     Function("harmonic_diameter", "distances", conditions=(attribute_names("weight"), unset("sp")), note=f"{_NOTE} sp"),
-    *(
-        Function(
-            name, "distances", conditions=(attribute_names("weight"), unset("e"), _exact_bounds), note=f"{_NOTE} e"
-        )
-        for name in ("center", "diameter", "periphery", "radius")
-    ),
+    *map(_farthest, ("center", "diameter", "periphery", "radius")),
 )

@@ -11,6 +11,6 @@ FUNCTIONS = (
     Function("is_eulerian", "eulerian"),
     Function("has_eulerian_path", "eulerian"),
     Function("is_semieulerian", "eulerian"),
-    Function("eulerian_circuit", "eulerian", conditions=_CIRCUIT, note="for simple graphs"),
-    Function("eulerian_path", "eulerian", conditions=_CIRCUIT, note="for simple graphs"),
+    Function("eulerian_circuit", "eulerian", conditions=_CIRCUIT, note="for simple graphs", mixes=("source",)),
+    Function("eulerian_path", "eulerian", conditions=_CIRCUIT, note="for simple graphs", mixes=("source",)),
 )

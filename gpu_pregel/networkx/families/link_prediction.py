@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gpu_pregel.networkx.conditions import python_numbers
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
+
+_of_pairs = partial(Function, module="link_prediction", reads=Reads(rows="ebunch", share=40))
 
 FUNCTIONS = (
-    Function("jaccard_coefficient", "link_prediction"),
-    Function("adamic_adar_index", "link_prediction"),
-    Function("resource_allocation_index", "link_prediction"),
-    Function("preferential_attachment", "link_prediction"),
-    Function("common_neighbor_centrality", "link_prediction"),
-    Function("cn_soundarajan_hopcroft", "link_prediction"),
-    Function("ra_index_soundarajan_hopcroft", "link_prediction"),
-    Function("within_inter_cluster", "link_prediction", conditions=(python_numbers("delta"),)),
+    _of_pairs("jaccard_coefficient", reads=Reads(rows="ebunch", share=1_000)),
+    _of_pairs("adamic_adar_index"),
+    _of_pairs("resource_allocation_index"),
+    _of_pairs("preferential_attachment", reads=Reads(rows="ebunch", share=30)),
+    _of_pairs("common_neighbor_centrality", reads=Reads(rows="ebunch")),
+    _of_pairs("cn_soundarajan_hopcroft"),
+    _of_pairs("ra_index_soundarajan_hopcroft"),
+    _of_pairs("within_inter_cluster", conditions=(python_numbers("delta"),)),
 )

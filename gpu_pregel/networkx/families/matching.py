@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from gpu_pregel.networkx.conditions import simple
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 
 def _of_tuples(values: Mapping[str, Any]) -> str | None:
@@ -21,5 +21,11 @@ def _of_tuples(values: Mapping[str, Any]) -> str | None:
 
 FUNCTIONS = (
     Function("maximal_matching", "matching"),
-    Function("is_maximal_matching", "matching", conditions=(simple(), _of_tuples), note="for simple graphs"),
+    Function(
+        "is_maximal_matching",
+        "matching",
+        conditions=(simple(), _of_tuples),
+        note="for simple graphs",
+        reads=Reads(ends_early=True),
+    ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_pregel.networkx.conditions import attribute_names, collections_of_nodes, unset
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 
 def _sums(values: Mapping[str, Any]) -> str | None:
@@ -21,7 +21,7 @@ def _sums(values: Mapping[str, Any]) -> str | None:
 _PLAIN = (collections_of_nodes("nodelist", "row_order", "column_order"), attribute_names("weight"))
 
 FUNCTIONS = (
-    Function("to_scipy_sparse_array", "matrices", conditions=_PLAIN),
+    Function("to_scipy_sparse_array", "matrices", conditions=_PLAIN, reads=Reads(rows="nodelist", share=100)),
     Function("to_numpy_array", "matrices", conditions=(*_PLAIN, _sums)),
     Function("adjacency_matrix", "matrices", conditions=_PLAIN),
     Function("laplacian_matrix", "matrices", conditions=_PLAIN),

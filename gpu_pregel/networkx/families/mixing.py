@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from gpu_pregel.networkx.conditions import attribute_names
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 
 def _indices(values: Mapping[str, Any]) -> str | None:
@@ -20,14 +20,16 @@ def _indices(values: Mapping[str, Any]) -> str | None:
 _BY_NAME = (attribute_names("weight"),)
 
 FUNCTIONS = (
-    Function("node_degree_xy", "mixing", conditions=_BY_NAME),
+    Function("node_degree_xy", "mixing", conditions=_BY_NAME, reads=Reads(rows="nodes", share=200)),
     Function("node_attribute_xy", "mixing"),
     Function("degree_mixing_dict", "mixing", conditions=_BY_NAME),
     Function("degree_mixing_matrix", "mixing", conditions=(*_BY_NAME, _indices)),
     Function("attribute_mixing_dict", "mixing"),
     Function("attribute_mixing_matrix", "mixing", conditions=(_indices,)),
-    Function("degree_assortativity_coefficient", "mixing", conditions=_BY_NAME),
-    Function("degree_pearson_correlation_coefficient", "mixing", conditions=_BY_NAME),
+    Function("degree_assortativity_coefficient", "mixing", conditions=_BY_NAME, reads=Reads(rows="nodes", share=30)),
+    Function(
+        "degree_pearson_correlation_coefficient", "mixing", conditions=_BY_NAME, reads=Reads(rows="nodes", share=30)
+    ),
     Function("attribute_assortativity_coefficient", "mixing"),
     Function("numeric_assortativity_coefficient", "mixing"),
 )

@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.conditions import float_or_none, one_of, simple, unset
-from gpu_pregel.networkx.function import Function
+from functools import partial
 
-_LIMITED = (unset("sort_neighbors"), float_or_none("depth_limit"))
-_ALONG_EDGES = (simple(), one_of("orientation", None, "original"))
-_ALONG_NOTE = "for simple graphs, along the direction of edges"
-_NOTE = "without sort_neighbors"
+from gpu_pregel.networkx.conditions import float_or_none, one_of, simple, unset
+from gpu_pregel.networkx.function import Function, Reads
+
+_limited = partial(
+    Function,
+    module="traversal",
+    conditions=(unset("sort_neighbors"), float_or_none("depth_limit")),
+    note="without sort_neighbors",
+    reads=Reads(start="source", steps=("depth_limit",)),
+    keeps=("source",),
+)
+_depth_first = partial(_limited, unhashable="late")
+_unlimited = partial(_depth_first, reads=Reads(start="source"))
+_along_edges = partial(
+    Function,
+    module="traversal",
+    conditions=(simple(), one_of("orientation", None, "original")),
+    note="for simple graphs, along the direction of edges",
+    reads=Reads(ends_early=True),
+    mixes=("source",),
+    unhashable="reported",
+)
+_REVERSIBLE = Reads(start="source", reverse="reverse", steps=("depth_limit",))
 
 FUNCTIONS = (
-    Function("bfs_edges", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("bfs_labeled_edges", "traversal"),
-    Function("bfs_layers", "traversal"),
-    Function("bfs_predecessors", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("bfs_successors", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("bfs_tree", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("descendants_at_distance", "traversal", conditions=(float_or_none("distance"),)),
-    Function(
+    _limited("bfs_edges", reads=_REVERSIBLE),
+    Function("bfs_labeled_edges", "traversal", reads=Reads(starts="sources"), mixes=("sources",)),
+    Function("bfs_layers", "traversal", reads=Reads(ends_early=True), keeps=("sources",)),
+    _limited("bfs_predecessors"),
+    _limited("bfs_successors"),
+    _limited("bfs_tree", reads=_REVERSIBLE),
+    Function("descendants_at_distance", "traversal", conditions=(float_or_none("distance"),), keeps=("source",)),
+    _limited(
         "generic_bfs_edges",
-        "traversal",
         conditions=(unset("neighbors"), float_or_none("depth_limit")),
         note="without neighbors",
     ),
-    Function("edge_bfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
-    Function("edge_dfs", "traversal", conditions=_ALONG_EDGES, note=_ALONG_NOTE),
-    Function("dfs_edges", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("dfs_labeled_edges", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("dfs_postorder_nodes", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("dfs_predecessors", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("dfs_preorder_nodes", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("dfs_successors", "traversal", conditions=_LIMITED, note=_NOTE),
-    Function("dfs_tree", "traversal", conditions=_LIMITED, note=_NOTE),
+    _along_edges("edge_bfs"),
+    _along_edges("edge_dfs"),
+    _depth_first("dfs_edges"),
+    _unlimited("dfs_labeled_edges", keeps=(), mixes=("source",)),
+    _unlimited("dfs_postorder_nodes"),
+    _depth_first("dfs_predecessors"),
+    _unlimited("dfs_preorder_nodes"),
+    _depth_first("dfs_successors"),
+    _unlimited("dfs_tree"),
 )

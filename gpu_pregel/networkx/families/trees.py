@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gpu_pregel.networkx.function import Function
+from gpu_pregel.networkx.function import Function, Reads
 
 FUNCTIONS = (
     Function("is_tree", "trees"),
-    Function("is_forest", "trees"),
+    Function("is_forest", "trees", reads=Reads(from_first=True, until_cycle=True, along="both")),
     Function("is_arborescence", "trees"),
-    Function("is_branching", "trees"),
+    Function("is_branching", "trees", reads=Reads(from_first=True, until_cycle=True, along="both")),
     Function("isolates", "trees"),
     Function("number_of_isolates", "trees"),
     Function("number_of_selfloops", "trees"),

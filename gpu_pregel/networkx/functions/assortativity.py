@@ -8,10 +8,8 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.networkx.degrees import degree_values, degrees, number_of_loops
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.nodes import chosen_vertices
-
-Array = np.ndarray[Any, Any]
 
 _KINDS = ("in", "out", "in+out")
 

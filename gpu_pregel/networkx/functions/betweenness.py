@@ -10,10 +10,8 @@ import numpy as np
 from gpu_pregel.algorithms import betweenness_centrality as engine
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.path_sums_cpu import BY_PATHS, EVENLY, TO_TARGETS, add_dependencies
-from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.lengths import rows_by_length
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
+from gpu_pregel.networkx.rows import rows_by_length
 
 _BLOCKS, _PER_BLOCK, _BLOCK_MEMORY = 64, 8, 1 << 28
 """Blocks of sources, whose sums do not depend on the number of threads; sources of each; bytes for all sums."""

@@ -12,11 +12,9 @@ from scipy.sparse import csgraph, csr_array
 
 from gpu_pregel.kernels.networkx import cycles_cpu, depth_first_cpu
 from gpu_pregel.networkx.functions import components
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.results import pairs, sets
 from gpu_pregel.networkx.searches import FORWARD, NONTREE, depth_first
-
-Array = np.ndarray[Any, Any]
 
 
 def biconnected_components(G: BackendGraph) -> Iterator[set[Any]]:

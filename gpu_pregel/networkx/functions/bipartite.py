@@ -13,10 +13,8 @@ from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.algorithms.triangle_count import triangle_count
 from gpu_pregel.kernels.networkx.bipartite_cpu import color_sides, count_squares, match_sides, mean_overlaps
 from gpu_pregel.networkx.all_pairs import all_figures
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.groups import membership
-
-Array = np.ndarray[Any, Any]
 
 _VERTICES_PER_CALL = 1 << 12
 _MODES = ("dot", "max", "min")

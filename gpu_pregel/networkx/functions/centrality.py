@@ -14,11 +14,9 @@ from gpu_pregel.algorithms.connected_components import connected_components as c
 from gpu_pregel.algorithms.strongly_connected_components import strongly_connected_components as strong_components
 from gpu_pregel.kernels.networkx.votes_cpu import elect
 from gpu_pregel.networkx.degrees import degrees
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.nodes import chosen_nodes
-from gpu_pregel.networkx.subgraphs import order_of_insertion
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.results import order_of_insertion
 
 
 def degree_centrality(G: BackendGraph) -> dict[Any, float]:

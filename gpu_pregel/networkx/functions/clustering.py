@@ -17,11 +17,9 @@ from gpu_pregel.kernels.networkx.neighborhoods_cpu import (
     sum_all_triangles,
     sum_triangles,
 )
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.neighbor_rows import NeighborRows, acyclic_rows, symmetric_rows
 from gpu_pregel.networkx.nodes import chosen_vertices
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK, _SQUARES_CHUNK = 64, 16
 _BLOCKS, _BLOCK_MEMORY = 64, 1 << 28

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,15 +11,57 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.algorithms.connected_components import connected_components
-from gpu_pregel.kernels.networkx.coloring_cpu import color_by_saturation, color_in_order
 from gpu_pregel.kernels.networkx.searches_cpu import breadth_first
-from gpu_pregel.kernels.networkx.sets_cpu import dominate_connected, draw_independent
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.kernels.networkx.sets_cpu import (
+    color_by_saturation,
+    color_in_order,
+    dominate_connected,
+    draw_independent,
+)
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.groups import adjacent, membership
-from gpu_pregel.networkx.ordered_nodes import OrderedNodes
 from gpu_pregel.networkx.random_states import check_generator, drawing
 
-Array = np.ndarray[Any, Any]
+_ENTRY = 16
+_SMALL = 8
+
+
+class OrderedNodes:
+    """A set from which nodes are removed, with its order as long as CPython does not build its table anew.
+
+    It does when more than a quarter of the table are entries of removed nodes, at the end of an update.
+
+    Attributes
+    ----------
+    nodes : set
+        In the order in which NetworkX's set has them.
+    spare : int
+        The table is built anew when more than ``spare`` nodes have been removed.
+    """
+
+    def __init__(self, nodes: Iterable[Any], excluded: set[Any]) -> None:
+        everything = set(nodes)
+        removed = 0
+        if len(everything) >> 2 > len(excluded):
+            # CPython then copies the set and removes the others from the copy.
+            self.nodes = everything.copy()
+            quarter = _slots(self.nodes) - 1 >> 2
+            self.nodes.difference_update(excluded)
+            removed = len(everything) - len(self.nodes)
+            removed = 0 if removed > quarter else removed
+        else:
+            self.nodes = everything.difference(excluded)
+        self.spare = (_slots(self.nodes) - 1 >> 2) - removed
+
+    def remove(self, gone: list[Any]) -> None:
+        """Remove nodes: all that are left, or more than ``spare``."""
+        self.nodes.difference_update(gone)
+        self.spare = _slots(self.nodes) - 1 >> 2
+
+
+def _slots(nodes: set[Any]) -> int:
+    """Return the number of entries of a set's table, of which the first few are part of the object."""
+    return (sys.getsizeof(nodes) - sys.getsizeof(set())) // _ENTRY or _SMALL
 
 
 def greedy_color(G: BackendGraph, strategy: Any = "largest_first", interchange: bool = False) -> dict[Any, int]:

@@ -9,14 +9,12 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.algorithms.connected_components import connected_components
-from gpu_pregel.kernels.networkx.coloring_cpu import color_in_order
-from gpu_pregel.kernels.networkx.communities_cpu import adopt_labels, raise_labels, settle_labels
-from gpu_pregel.kernels.networkx.fluids_cpu import spread_fluids
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.kernels.networkx.communities_cpu import adopt_labels, raise_labels, settle_labels, spread_fluids
+from gpu_pregel.kernels.networkx.sets_cpu import color_in_order
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.groups import by_first_node, membership, node_sets
 from gpu_pregel.networkx.random_states import check_generator, drawing
 
-Array = np.ndarray[Any, Any]
 Rows = tuple[Array, Array, Array]
 """``indptr``, ``neighbors`` and weights."""
 

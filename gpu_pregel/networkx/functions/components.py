@@ -12,11 +12,9 @@ from gpu_pregel.algorithms import connected_components as components
 from gpu_pregel.algorithms import strongly_connected_components as strong
 from gpu_pregel.kernels.networkx import depth_first_cpu
 from gpu_pregel.networkx import all_pairs
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.results import digraph, sets
 from gpu_pregel.networkx.searches import REVERSE, depth_first, vertex_of
-
-Array = np.ndarray[Any, Any]
 
 
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:

@@ -13,7 +13,7 @@ from gpu_pregel.kernels.networkx.cores_cpu import find_layers, peel, peel_edges
 from gpu_pregel.kernels.networkx.neighborhoods_cpu import count_common
 from gpu_pregel.networkx.degrees import degrees, number_of_loops
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.subgraphs import copied_subgraph
+from gpu_pregel.networkx.results import copied_subgraph
 
 if TYPE_CHECKING:
     import networkx

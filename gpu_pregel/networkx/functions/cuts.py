@@ -8,10 +8,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.groups import adjacent, membership
-
-Array = np.ndarray[Any, Any]
 
 
 def edge_boundary(

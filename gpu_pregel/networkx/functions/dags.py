@@ -16,11 +16,9 @@ from gpu_pregel.kernels.networkx import orders_cpu
 from gpu_pregel.networkx.conditions import EXACT
 from gpu_pregel.networkx.edge_columns import edge_column
 from gpu_pregel.networkx.functions.components import is_strongly_connected
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.results import digraph, pairs
 from gpu_pregel.networkx.searches import REVERSE, breadth_first, depth_first, vertex_of
-
-Array = np.ndarray[Any, Any]
 
 _STARTS = 1 << 12
 """Number of vertices per kernel; between kernels, Ctrl-C is noticed."""

@@ -12,9 +12,7 @@ import numpy as np
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.dense_paths_cpu import shorten, shorten_with_predecessors
 from gpu_pregel.networkx.conditions import EXACT
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 _CHUNK_ENTRIES = 1 << 18
 """Entries of the matrix that a thread changes at a time."""

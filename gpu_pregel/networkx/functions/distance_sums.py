@@ -14,11 +14,9 @@ from gpu_pregel.networkx.all_pairs import all_figures, is_connected
 from gpu_pregel.networkx.dijkstra import Dijkstra
 from gpu_pregel.networkx.functions.shortest_paths import bidirectional_shortest_path
 from gpu_pregel.networkx.functions.weighted_paths import source_vertices
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.rows import rows, weighted_rows
 from gpu_pregel.networkx.topology import Topology
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK = 16
 

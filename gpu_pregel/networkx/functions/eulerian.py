@@ -10,10 +10,8 @@ import numpy as np
 
 from gpu_pregel.kernels.networkx import cycles_cpu
 from gpu_pregel.networkx.functions.components import is_connected, is_weakly_connected
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.results import pairs
-
-Array = np.ndarray[Any, Any]
 
 
 def is_eulerian(G: BackendGraph) -> bool:

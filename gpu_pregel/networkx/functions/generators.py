@@ -10,8 +10,8 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx.random_graphs_cpu import draw_edges, draw_pairs, skip_pairs
-from gpu_pregel.networkx.networkx_graphs import graph_of_edges
 from gpu_pregel.networkx.random_states import check_generator, drawing
+from gpu_pregel.networkx.results import graph_of_edges
 
 Array = np.ndarray[Any, Any]
 

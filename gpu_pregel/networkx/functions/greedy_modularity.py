@@ -8,9 +8,7 @@ import numpy as np
 
 from gpu_pregel.kernels.networkx.greedy_merging_cpu import fill_heap, merge_best
 from gpu_pregel.networkx.edge_lists import edges_once, merged
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 _MERGES_PER_CALL = 256
 _ENTRIES_PER_RECORD = 4

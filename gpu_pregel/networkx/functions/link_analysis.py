@@ -11,9 +11,7 @@ import scipy.sparse.linalg
 
 from gpu_pregel.algorithms import pagerank as engine
 from gpu_pregel.algorithms._iterations import NeighborSums
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 _LEAST_NODES, _LEAST_ITERATIONS, _FIRST_ITERATIONS, _MOST_ITERATIONS = 16, 20, 8, 100
 """When singular vectors are found by power iteration: for fewer nodes or iterations, ARPACK decides on errors."""

@@ -10,12 +10,11 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.host.devices.threads import parallel, thread_count
-from gpu_pregel.kernels.networkx.pairs_cpu import ALIKE, ALL, COUNTS, OTHERS, UNKNOWN, compare_pairs
+from gpu_pregel.kernels.networkx.neighborhoods_cpu import ALIKE, ALL, COUNTS, OTHERS, UNKNOWN, compare_pairs
 from gpu_pregel.kernels.networkx.searches_cpu import breadth_first
 from gpu_pregel.networkx.degrees import degrees
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
-Array = np.ndarray[Any, Any]
 Batch = tuple[Sequence[Any], Sequence[Any]]
 Scored = Iterator[tuple[Any, Any, Any]]
 

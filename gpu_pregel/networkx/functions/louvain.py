@@ -14,10 +14,8 @@ from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.kernels.networkx.communities_cpu import move_vertices
 from gpu_pregel.kernels.networkx.rows_cpu import append_edges
 from gpu_pregel.networkx.edge_lists import Edges, edges_once, merged
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.groups import node_sets
-
-Array = np.ndarray[Any, Any]
 
 _SEEDS = 1 << 32
 

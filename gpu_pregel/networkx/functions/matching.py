@@ -8,9 +8,7 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx.sets_cpu import match_in_order
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 
 def maximal_matching(G: BackendGraph) -> set[tuple[Any, Any]]:

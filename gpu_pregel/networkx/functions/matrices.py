@@ -9,9 +9,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 
 def to_scipy_sparse_array(

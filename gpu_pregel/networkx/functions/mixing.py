@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.networkx.degrees import degree_values
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.nodes import chosen_vertices
 from gpu_pregel.networkx.rows import edges_of_rows
 
-Array = np.ndarray[Any, Any]
 Mixing = dict[Any, dict[Any, Any]]
 
 _MAX_TABLE = 1 << 22

@@ -10,11 +10,9 @@ import numpy as np
 from gpu_pregel.algorithms._searches import DISTANCES, INVERSES, REACHED, Searches, inverse_unit
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.path_sums_cpu import find_distances, sum_distances
-from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.lengths import rows_by_length
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.nodes import chosen_nodes
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.rows import rows_by_length
 
 _SOURCES = 4
 """Sources that a thread claims at a time."""

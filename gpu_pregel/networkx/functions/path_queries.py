@@ -9,13 +9,19 @@ from typing import Any
 import networkx as nx
 
 from gpu_pregel.networkx.all_pairs import all_figures, check_connected, has_negative_weight
-from gpu_pregel.networkx.bellman_ford import BellmanFord
 from gpu_pregel.networkx.dijkstra import Dijkstra, lengths_from, paths_from, weighted_path_between
 from gpu_pregel.networkx.functions import bellman_ford, shortest_paths, weighted_paths
+from gpu_pregel.networkx.functions.bellman_ford import BellmanFord
 from gpu_pregel.networkx.garbage import can_pause
 from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.hop_searches import HopSearch, PredecessorSearch, search, tree_paths
-from gpu_pregel.networkx.predecessor_paths import paths_by_predecessors, paths_to_each
+from gpu_pregel.networkx.hop_searches import (
+    HopSearch,
+    PredecessorSearch,
+    paths_by_predecessors,
+    paths_to_each,
+    search,
+    tree_paths,
+)
 from gpu_pregel.networkx.rows import rows, weighted_rows
 
 UNWEIGHTED, DIJKSTRA, BELLMAN_FORD = "unweighted", "dijkstra", "bellman-ford"

@@ -9,9 +9,7 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx.bipartite_cpu import count_paths, count_redundant
-from gpu_pregel.networkx.graph import BackendGraph
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
 
 _VERTICES_PER_CALL = 1 << 8
 

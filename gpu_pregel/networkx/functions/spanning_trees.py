@@ -9,10 +9,8 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx.forests_cpu import grow_tree, join_trees
-from gpu_pregel.networkx.graph import BackendGraph
-from gpu_pregel.networkx.networkx_graphs import add_new_edges, with_nodes_of
-
-Array = np.ndarray[Any, Any]
+from gpu_pregel.networkx.graph import Array, BackendGraph
+from gpu_pregel.networkx.results import add_new_edges, with_nodes_of
 
 
 def minimum_spanning_edges(

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from gpu_pregel.kernels.networkx import depth_first_cpu
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.results import digraph, pairs
 from gpu_pregel.networkx.rows import edges_of_rows
 from gpu_pregel.networkx.searches import (
@@ -25,7 +25,6 @@ from gpu_pregel.networkx.searches import (
     vertex_of,
 )
 
-Array = np.ndarray[Any, Any]
 Edges = Iterator[tuple[Any, Any]]
 Sort = Callable[[Iterable[Any]], Iterable[Any]] | None
 

@@ -10,11 +10,9 @@ import numpy as np
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.kernels.networkx.neighborhoods_cpu import count_triads, measure_holes
 from gpu_pregel.networkx.functions.clustering import triangles_of
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.neighbor_rows import NeighborRows, symmetric_rows
 from gpu_pregel.networkx.topology import first_of_parallel
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK = 16
 _NAMES = [

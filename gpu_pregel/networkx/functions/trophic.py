@@ -9,10 +9,8 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from gpu_pregel.networkx.graph import BackendGraph
+from gpu_pregel.networkx.graph import Array, BackendGraph
 from gpu_pregel.networkx.searches import search_rows
-
-Array = np.ndarray[Any, Any]
 
 
 def trophic_levels(G: BackendGraph, weight: Any = "weight") -> dict[Any, float]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from gpu_pregel.networkx.dijkstra import NONE, Dijkstra, paths_from, weighted_path_between
-from gpu_pregel.networkx.dijkstra_from_each import Found, searches_from_each
+from gpu_pregel.networkx.dijkstra import NONE, Dijkstra, Found, paths_from, searches_from_each, weighted_path_between
 from gpu_pregel.networkx.graph import BackendGraph
 from gpu_pregel.networkx.rows import weighted_rows
 

@@ -18,7 +18,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.networkx import FUNCTIONS, hand_over
 from gpu_pregel.networkx.backend import backend
-from gpu_pregel.networkx.sizes import SIZES
+from gpu_pregel.networkx.sizes import sizes
 from tests.gpu_pregel.networkx.comparison import Case, assert_same
 from tests.gpu_pregel.networkx.graphs import GRAPHS
 
@@ -82,7 +82,7 @@ def test_the_size_decides_who_computes(priority: list[str], monkeypatch: pytest.
     monkeypatch.setattr(hand_over, "_pay", lambda graph, share: False)
     # NetworkX counts them with the second.
     for name in ("number_connected_components", "connected_components"):
-        monkeypatch.setitem(SIZES, name, ((cached, converting),) * 3 + (1,))
+        monkeypatch.setitem(sizes(), name, ((cached, converting),) * 3 + (1,))
     between, large = (
         nx.path_graph((cached + converting) // 6, backend="networkx"),
         nx.path_graph(converting, backend="networkx"),
@@ -98,7 +98,7 @@ def test_what_is_computed_in_a_second_does_not_load_numba(priority: list[str], m
     monkeypatch.setattr(hand_over, "_KERNELS", "a module that is not loaded")
     monkeypatch.setattr(hand_over, "_seconds_handed_over", 0.0)
     graph = nx.path_graph(1000, backend="networkx")
-    monkeypatch.setitem(SIZES, "number_connected_components", ((0, 0),) * 3 + (len(graph) * 3 * 5 // 2,))
+    monkeypatch.setitem(sizes(), "number_connected_components", ((0, 0),) * 3 + (len(graph) * 3 * 5 // 2,))
     called = [len(priority) for _ in range(4) if nx.number_connected_components(graph) == 1]
     assert called == [0, 0, 1, 2]
 
@@ -115,7 +115,7 @@ assert nx.number_connected_components(graph) < 3000
 
 def test_sizes_are_measured_of_all_functions_of_graphs_that_networkx_has() -> None:
     of_graphs = {name for name in FUNCTIONS if FUNCTIONS[name].module != "generators"}
-    assert of_graphs - SIZES.keys() == {"leiden_communities", "leiden_partitions"}
+    assert of_graphs - sizes().keys() == {"leiden_communities", "leiden_partitions"}
 
 
 def test_a_conversion_is_kept_until_the_graph_changes() -> None:

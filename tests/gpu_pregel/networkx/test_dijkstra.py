@@ -7,7 +7,7 @@ import random
 import networkx as nx
 import pytest
 
-from gpu_pregel.networkx import dijkstra_from_each
+from gpu_pregel.networkx import dijkstra
 from gpu_pregel.networkx.backend import backend
 from gpu_pregel.networkx.dijkstra import NONE, Dijkstra
 from gpu_pregel.networkx.rows import weighted_rows
@@ -60,7 +60,7 @@ def test_a_search_after_a_contradiction_is_like_the_first() -> None:
 def test_searches_from_each_node_are_those_from_one(
     kind: str, cutoff: float | None, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dijkstra_from_each, "_BATCH", batch)
+    monkeypatch.setattr(dijkstra, "_BATCH", batch)
     graph = _graph(kind)
     if kind == "mixed":
         for i, (*_, data) in enumerate(graph.edges(data=True)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import networkx as nx
@@ -10,40 +9,50 @@ import pytest
 
 from gpu_pregel.networkx import FUNCTIONS, few_nodes
 from gpu_pregel.networkx.backend import backend
-from gpu_pregel.networkx.few_nodes import _CHOSEN, measured_as
+from gpu_pregel.networkx.few_nodes import measured
+from gpu_pregel.networkx.function import Reads
 from gpu_pregel.networkx.hand_over import conversion_of
-from gpu_pregel.networkx.reach import (
-    _BETWEEN,
-    _FROM_FIRST,
-    _LIMITS,
-    _SEARCHED,
-    _STARTS,
-    ENDS_EARLY,
-)
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "position"),
-    [
-        *((name, *place[:2]) for name, place in _CHOSEN.items()),
-        *((name, *place) for name, places in _LIMITS.items() for place in places),
-        *((name, *place) for name, place in _SEARCHED.items()),
-        *((name, argument, 1) for name, argument in _STARTS.items()),
-        *((name, "v" if name == "efficiency" else "target", 2) for name in sorted(_BETWEEN)),
-    ],
-)
-def test_arguments_are_where_networkx_has_them(name: str, argument: str, position: int) -> None:
-    parameters = list(inspect.signature(FUNCTIONS[name].original()).parameters)
-    assert (parameters[0], parameters.index(argument)) == ("G", position)
+def named(reads: Reads) -> set[str]:
+    """Return the parameters that are named."""
+    one = (reads.rows, reads.start, reads.starts, reads.reverse, reads.sources, reads.samples)
+    several = (*reads.limits, *reads.steps, *reads.ends, *(reads.at_once or ())[:1])
+    return {*filter(None, one), *several}
 
 
-def test_all_of_these_are_functions_of_ours() -> None:
-    assert FUNCTIONS.keys() >= _BETWEEN | _FROM_FIRST | ENDS_EARLY
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_parameters_are_those_that_networkx_has(name: str) -> None:
+    function = FUNCTIONS[name]
+    parameters = function.parameters
+    used = {*function.keeps, *function.mixes, *(named(function.reads) if function.reads else ())}
+    assert used <= parameters.positions.keys()
+    # Nodes are looked up in a graph that is given as G.
+    assert parameters.graph == "G" or not used
+    assert not (function.keeps and function.mixes)
+
+
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.reads])
+def test_chosen_rows_and_searches_from_chosen_nodes_are_all_that_a_function_reads(name: str) -> None:
+    reads = FUNCTIONS[name].reads
+    assert reads is not None
+    changed = {field for field, default in Reads()._asdict().items() if getattr(reads, field) != default}
+    alone = changed & {"rows", "sources", "samples"}
+    assert changed
+    assert not alone or changed - alone <= {"share"}
+    assert len(alone) <= 1
+    assert not (reads.start and reads.starts)
+
+
+def test_edges_that_a_search_follows_are_of_one_of_four_kinds() -> None:
+    found = {function.reads.along for function in FUNCTIONS.values() if function.reads}
+    assert found == {"out", "in", "both", "each"}
+    assert {function.unhashable for function in FUNCTIONS.values()} == {"", "late", "reported"}
 
 
 def reads_few_nodes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     is_converted = conversion_of(args[0]) is not None
-    return few_nodes.reads_few_nodes(args[0], name, args, kwargs, is_converted=is_converted)
+    return few_nodes.reads_few_nodes(args[0], FUNCTIONS[name], args, kwargs, is_converted=is_converted)
 
 
 _UNCONVERTED = "the graph is not converted"
@@ -186,7 +195,7 @@ def test_a_node_is_few_in_a_small_graph() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "kwargs", "measured"),
+    ("args", "kwargs", "expected"),
     [
         ((0, 5), {}, "bidirectional_shortest_path"),
         ((0, 5), {"weight": "w"}, "bidirectional_dijkstra"),
@@ -199,6 +208,6 @@ def test_a_node_is_few_in_a_small_graph() -> None:
     ],
 )
 def test_searches_from_a_node_and_between_two_have_sizes_of_their_own(
-    large: nx.Graph, args: tuple[Any, ...], kwargs: dict[str, Any], measured: str
+    large: nx.Graph, args: tuple[Any, ...], kwargs: dict[str, Any], expected: str
 ) -> None:
-    assert measured_as("shortest_path", (large, *args), kwargs) == measured
+    assert measured(FUNCTIONS["shortest_path"], (large, *args), kwargs).name == expected

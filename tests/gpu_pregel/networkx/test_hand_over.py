@@ -11,7 +11,7 @@ from networkx.utils.backends import _dispatchable
 
 from gpu_pregel.networkx import FUNCTIONS, hand_over
 from gpu_pregel.networkx.backend import backend
-from gpu_pregel.networkx.sizes import NEVER, SIZES
+from gpu_pregel.networkx.sizes import NEVER, sizes
 
 
 def test_edges_are_counted_once_until_the_graph_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,7 +24,7 @@ def test_edges_are_counted_once_until_the_graph_changes(monkeypatch: pytest.Monk
 
     graph = nx.path_graph(50)
     graph._adj = Counted(graph._adj)
-    monkeypatch.setitem(SIZES, "is_tree", ((10, 200), (10, 200), (10, 200), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((10, 200), (10, 200), (10, 200), 1))
     for _ in range(3):
         assert backend.should_run("is_tree", (graph,), {}) == "the graph's size of 148 is below 200"
     graph.add_edge(0, 50)
@@ -33,7 +33,7 @@ def test_edges_are_counted_once_until_the_graph_changes(monkeypatch: pytest.Monk
 
 
 def test_a_graph_is_converted_once_several_calls_would_have_been_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIZES, "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
     graph = nx.circulant_graph(70, [1, 2, 3])
     every = "NetworkX is faster at graphs of every size that are not converted"
     # Five calls, and three for six edges a node; more than these have been made at the sixteenth, which looks again.
@@ -41,13 +41,13 @@ def test_a_graph_is_converted_once_several_calls_would_have_been_faster(monkeypa
         assert [backend.should_run("is_tree", (graph,), {}) for _ in range(16)] == [every] * 15 + [True]
         graph.add_edge(0, 15)
     # A conversion would not help here.
-    monkeypatch.setitem(SIZES, "is_tree", ((500, NEVER), (500, NEVER), (500, NEVER), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((500, NEVER), (500, NEVER), (500, NEVER), 1))
     graph.add_edge(0, 16)
     assert True not in {backend.should_run("is_tree", (graph,), {}) for _ in range(20)}
 
 
 def test_a_small_graph_is_not_converted_for_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIZES, "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
     graph = nx.circulant_graph(63, [1, 2, 3])
     assert True not in {backend.should_run("is_tree", (graph,), {}) for _ in range(20)}
     nx.is_connected(graph, backend="gpu_pregel")
@@ -55,7 +55,7 @@ def test_a_small_graph_is_not_converted_for_later_calls(monkeypatch: pytest.Monk
 
 
 def test_searches_that_read_all_edges_pay_for_a_conversion_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIZES, "is_connected", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
+    monkeypatch.setitem(sizes(), "is_connected", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
     graph = nx.circulant_graph(70, [1, 2, 3])
     # The eighth and the fourth call are the first that look again after five and two.
     for calls in (7, 3):
@@ -74,13 +74,13 @@ def test_edges_are_not_counted_where_the_number_of_nodes_decides(monkeypatch: py
     monkeypatch.setattr(hand_over, "_edges", count)
     graph = nx.circulant_graph(600, [1, 2, 3])
     # A graph of so many nodes with 3 edges a node has a size of 2,400, with 48 one of 29,400.
-    monkeypatch.setitem(SIZES, "is_tree", ((600, 600), (2_400, 2_400), (29_400, 29_400), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((600, 600), (2_400, 2_400), (29_400, 29_400), 1))
     assert backend.should_run("is_tree", (graph,), {}) is True
     every = "NetworkX is faster at graphs of every size that are not converted"
-    monkeypatch.setitem(SIZES, "is_tree", ((600, NEVER), (2_400, NEVER), (29_400, NEVER), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((600, NEVER), (2_400, NEVER), (29_400, NEVER), 1))
     assert backend.should_run("is_tree", (graph,), {}) == every
     assert not counted
-    monkeypatch.setitem(SIZES, "is_tree", ((600, 601), (2_400, 2_401), (29_400, 29_401), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((600, 601), (2_400, 2_401), (29_400, 29_401), 1))
     assert backend.should_run("is_tree", (graph,), {}) == "the graph's size of 600 is below 601"
     assert counted
 
@@ -97,7 +97,7 @@ def test_a_single_call_is_answered_without_counting_edges(monkeypatch: pytest.Mo
     graph = nx.circulant_graph(1_000, [1, 2, 3])
     for limit, looks in ((13_001, 0), (13_000, 1)):
         # With twice as many edges the graph's size would be 13,000.
-        monkeypatch.setitem(SIZES, "is_tree", ((NEVER, limit),) * 3 + (1,))
+        monkeypatch.setitem(sizes(), "is_tree", ((NEVER, limit),) * 3 + (1,))
         graph.__networkx_cache__.clear()
         counted.clear()
         reason = backend.should_run("is_tree", (graph,), {})
@@ -106,14 +106,14 @@ def test_a_single_call_is_answered_without_counting_edges(monkeypatch: pytest.Mo
             looks,
         )
     # The second call looks at the graph.
-    monkeypatch.setitem(SIZES, "is_tree", ((NEVER, 13_001),) * 3 + (1,))
+    monkeypatch.setitem(sizes(), "is_tree", ((NEVER, 13_001),) * 3 + (1,))
     graph.__networkx_cache__.clear()
     answers = [backend.should_run("is_tree", (graph,), {}) for _ in range(2)]
     assert answers == [f"the graph's size of {about}7,000 is below 13,001" for about in ("about ", "")]
 
 
 def test_a_function_that_may_end_early_needs_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIZES, "is_bipartite", ((200, NEVER), (200, NEVER), (200, NEVER), 1))
+    monkeypatch.setitem(sizes(), "is_bipartite", ((200, NEVER), (200, NEVER), (200, NEVER), 1))
     for n, answer in ((409, "the graph's size of 2,045 is below 2,048"), (410, True)):
         graph = nx.circulant_graph(n, [1, 2])
         nx.is_connected(graph, backend="gpu_pregel")
@@ -121,7 +121,7 @@ def test_a_function_that_may_end_early_needs_a_larger_graph(monkeypatch: pytest.
 
 
 def test_many_calls_that_read_a_part_of_a_graph_pay_for_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIZES, "has_path", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
+    monkeypatch.setitem(sizes(), "has_path", ((10, NEVER), (10, NEVER), (10, NEVER), 1))
     graph = nx.path_graph(700)
     answers = [backend.should_run("has_path", (graph, 0, 1), {}) for _ in range(128)]
     # One call for ten nodes; the 128th is the first that looks again after that.
@@ -144,7 +144,7 @@ def test_many_calls_that_read_a_part_of_a_graph_pay_for_a_conversion(monkeypatch
 def test_graphs_of_each_density_have_their_own_sizes(
     graph: nx.Graph, reason: str | bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SIZES, "is_tree", ((1, 2_000), (1, 4_000), (1, NEVER), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((1, 2_000), (1, 4_000), (1, NEVER), 1))
     # Estimates the size.
     assert type(backend.should_run("is_tree", (graph,), {})) is type(reason)
     assert backend.should_run("is_tree", (graph,), {}) == reason
@@ -158,7 +158,7 @@ def test_what_a_function_of_networkx_calls_is_left_to_it(
 ) -> None:
     monkeypatch.setattr(nx.config.backend_priority, "algos", ["gpu_pregel"])
     nested = "because: it is called by a function that is left to NetworkX"
-    monkeypatch.setitem(SIZES, "diameter", ((1_000, 1_000), (1_000, 1_000), (1_000, 1_000), 1))
+    monkeypatch.setitem(sizes(), "diameter", ((1_000, 1_000), (1_000, 1_000), (1_000, 1_000), 1))
     small = nx.path_graph(70)
     with caplog.at_level("DEBUG", "networkx"):
         assert nx.diameter(small) == 69
@@ -169,11 +169,11 @@ def test_what_a_function_of_networkx_calls_is_left_to_it(
     assert all(message.endswith(nested) for message in left[1:])
     # A function that this backend does not have is nothing to it; nor is a user's that has the name of one.
     caplog.clear()
-    monkeypatch.setitem(SIZES, "edge_betweenness_centrality", ((1, 1), (1, 1), (1, 1), 1))
+    monkeypatch.setitem(sizes(), "edge_betweenness_centrality", ((1, 1), (1, 1), (1, 1), 1))
     with caplog.at_level("DEBUG", "networkx"):
         next(nx.community.girvan_newman(nx.cycle_graph(60)))
     assert "Using backend 'gpu_pregel' for call to 'edge_betweenness_centrality'" in caplog.text
-    monkeypatch.setitem(SIZES, "is_tree", ((1, 1), (1, 1), (1, 1), 1))
+    monkeypatch.setitem(sizes(), "is_tree", ((1, 1), (1, 1), (1, 1), 1))
 
     def diameter(graph: nx.Graph) -> bool:
         return bool(nx.is_tree(graph))

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from gpu_pregel.kernels.networkx.hops_cpu import find_hops
+from gpu_pregel.kernels.networkx.searches_cpu import find_hops
 from gpu_pregel.networkx import all_pairs, hop_searches
 from gpu_pregel.networkx.conversion import convert_from_nx
 from gpu_pregel.networkx.hop_searches import HopSearch

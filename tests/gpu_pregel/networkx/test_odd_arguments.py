@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from gpu_pregel.networkx import FUNCTIONS
-from gpu_pregel.networkx.backend import _bind
 from tests.gpu_pregel.networkx.comparison import Case, assert_same, outcome
 
 NAN, INF = float("nan"), float("inf")
@@ -234,10 +233,10 @@ def test_arguments_are_bound_as_by_python(name: str, args: tuple[Any, ...], kwar
         bound = signature.bind(graph, *args, **kwargs)
     except TypeError as error:
         with pytest.raises(TypeError, match=re.escape(str(error))):
-            _bind(name, (graph, *args), kwargs)
+            FUNCTIONS[name].bind((graph, *args), kwargs)
         return
     bound.apply_defaults()
-    ours = _bind(name, (graph, *args), kwargs)
+    ours = FUNCTIONS[name].bind((graph, *args), kwargs)
     assert {**ours, "backend": None} == {key: bound.arguments[key] for key in [*ours, "backend"]}
 
 

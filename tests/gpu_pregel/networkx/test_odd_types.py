@@ -12,9 +12,8 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.networkx import FUNCTIONS
-from gpu_pregel.networkx.argument_nodes import _KEPT, _MIXED
-from tests.adversary.odd_calls import NAMES, try_calls
 from tests.gpu_pregel.networkx.comparison import Arguments, Case, Failed, assert_same, outcome
+from tests.gpu_pregel.networkx.odd_calls import NAMES, try_calls
 
 _ONES = [np.int64(1), 1.0, True, Fraction(1)]
 _DIRECTED = ("dominance_frontiers", "immediate_dominators", "kosaraju_strongly_connected_components", "reciprocity")
@@ -30,7 +29,8 @@ def _options(name: str, parameter: str, one: Any) -> dict[str, Any]:
     """Return arguments of which one is this object, alone or among others."""
     if parameter == "core_number":
         return {"k": 2, parameter: {one if node == 1 else node: 2 for node in range(6)}}
-    needed: dict[str, Any] = {"source": 5} if ("source", 1) in (_KEPT.get(name) or _MIXED[name]) else {}
+    function = FUNCTIONS[name]
+    needed: dict[str, Any] = {"source": 5} if "source" in (function.keeps or function.mixes) else {}
     needed |= {"sources": [5]} if name == "multi_source_dijkstra" else {}
     needed |= {"node1": 2, "node2": 3} if name == "lowest_common_ancestor" else {}
     needed |= {"nbunch1": [5]} if name.endswith("_boundary") else {}
@@ -41,10 +41,10 @@ def _options(name: str, parameter: str, one: Any) -> dict[str, Any]:
     return {**needed, parameter: [one, 3] if plural else one}
 
 
-@pytest.mark.parametrize("name", sorted(_KEPT))
+@pytest.mark.parametrize("name", sorted(name for name, function in FUNCTIONS.items() if function.keeps))
 def test_results_have_the_callers_own_nodes(name: str) -> None:
     function = FUNCTIONS[name].original()
-    for parameter, _ in _KEPT[name]:
+    for parameter in FUNCTIONS[name].keeps:
         for one in _ONES:
             call = ((_graph(name),), _options(name, parameter, one))
             ours, theirs = (outcome(function, call, backend) for backend in ("gpu_pregel", "networkx"))
@@ -52,10 +52,10 @@ def test_results_have_the_callers_own_nodes(name: str) -> None:
             assert_same(ours, theirs, Case(), f"{name} of {parameter}={one!r}")
 
 
-@pytest.mark.parametrize("name", sorted(_MIXED))
+@pytest.mark.parametrize("name", sorted(name for name, function in FUNCTIONS.items() if function.mixes))
 def test_calls_whose_results_have_either_node_are_left_to_networkx(name: str) -> None:
     function = FUNCTIONS[name].original()
-    for parameter, _ in _MIXED[name]:
+    for parameter in FUNCTIONS[name].mixes:
         plain, odd = (
             outcome(function, ((_graph(name),), _options(name, parameter, one)), "gpu_pregel") for one in (1, 1.0)
         )

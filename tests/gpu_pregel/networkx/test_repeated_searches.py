@@ -15,7 +15,7 @@ import pytest
 from gpu_pregel.kernels.networkx.searches_cpu import breadth_first_from_each
 from gpu_pregel.networkx import hop_searches
 from gpu_pregel.networkx.backend import backend
-from gpu_pregel.networkx.bellman_ford import BellmanFord
+from gpu_pregel.networkx.functions.bellman_ford import BellmanFord
 from gpu_pregel.networkx.rows import weighted_rows
 
 ALL_PAIRS: dict[str, Callable[..., Any]] = {

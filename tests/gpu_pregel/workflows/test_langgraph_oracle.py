@@ -1,4 +1,4 @@
-"""Random graphs end in the same state on LangGraph and here; ``python -m tests.langgraph_oracle`` runs more of them."""
+"""Random graphs end in the same state on LangGraph and here; ``langgraph_oracle`` runs more of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from gpu_pregel.workflows import key_folds, node_runner
 from tests.devices import LONG
+from tests.gpu_pregel.workflows.random_graphs import graph_of
 from tests.packages import needs
-from tests.random_graphs import graph_of
 
 needs("langgraph", "langgraph")
 
-from tests.langgraph_oracle import disagreements, main  # noqa: E402
+from tests.gpu_pregel.workflows.langgraph_oracle import disagreements, main  # noqa: E402
 
 _GRAPHS, _CALLS = 6, 6
 

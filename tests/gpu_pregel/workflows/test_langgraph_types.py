@@ -39,7 +39,7 @@ from langgraph.types import Command, Interrupt, Overwrite, Send  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 from gpu_pregel import workflows  # noqa: E402
-from tests.checkpoints import config_of, put  # noqa: E402
+from tests.gpu_pregel.workflows.checkpoints import config_of, put  # noqa: E402
 
 
 @gp.agents.register(name="langgraph test Note")

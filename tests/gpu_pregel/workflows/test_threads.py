@@ -12,14 +12,32 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.formats import SavedSuperstep
+from gpu_pregel.host.agents.run_metadata import function_name
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.workflows import END, START, Command, CompiledGraph, StateGraph, interrupt
+from gpu_pregel.workflows.async_node_runner import AsyncNodeRunner
+from gpu_pregel.workflows.message_runner import AsyncMessageRunner, MessageRunner
+from gpu_pregel.workflows.node_runner import NodeRunner
 from tests.gpu_pregel.workflows.small_graphs import WAYS, Notes, chain, noted, single, thread
 
 
 def logs(app: CompiledGraph, config: Any = None, **options: Any) -> list[str]:
     """Return the logs of a thread's history."""
     return ["".join(one.values["log"]) for one in app.get_state_history(config or thread(), **options)]
+
+
+@pytest.mark.parametrize(
+    ("runner", "name"),
+    [
+        (NodeRunner, "node_runner:NodeRunner"),
+        (AsyncNodeRunner, "async_node_runner:AsyncNodeRunner"),
+        (MessageRunner, "message_runner:MessageRunner"),
+        (AsyncMessageRunner, "message_runner:AsyncMessageRunner"),
+    ],
+)
+def test_names_that_stored_runs_have_stay(runner: type, name: str) -> None:
+    # A thread that another release has begun is refused if the name of its compute function differs.
+    assert function_name(runner) == f"gpu_pregel.workflows.{name}"
 
 
 @WAYS

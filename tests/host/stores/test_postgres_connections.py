@@ -18,33 +18,10 @@ from gpu_pregel.errors import (
     StoreError,
 )
 from gpu_pregel.host.stores.rows import Claim
-from tests.postgres import Cluster, Proxy
+from tests.postgres import Cluster, Proxy, cut_at_commit
 from tests.stores import begin_durable
 
 # Lost connections
-
-
-def cut_at_commit(proxy: Proxy, moment: str, after: Callable[[], None] = lambda: None) -> None:
-    """Cut the connection once, before the next COMMIT reaches the server or before its reply returns.
-
-    ``after`` is called after the reconnection, before any data pass through it.
-    """
-    state = "waiting"
-
-    def watch(to_server: bool, data: bytes) -> bool:
-        nonlocal state
-        if state == "waiting" and to_server and b"COMMIT\0" in data:
-            state = "cut" if moment == "request" else "committing"
-            return state != "cut"
-        if state == "committing" and not to_server:
-            state = "cut"
-            return False
-        if state == "cut" and to_server:
-            state = "again"
-            after()
-        return True
-
-    proxy.watch = watch
 
 
 MOMENTS = pytest.mark.parametrize("moment", ["request", "reply"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
@@ -17,15 +16,7 @@ from gpu_pregel.host.stores import sqlite_file, thread_table
 from gpu_pregel.host.stores.schema import TableGroup
 from gpu_pregel.host.stores.thread_rows import CheckpointRow, WriteRow, new_thread_row
 from gpu_pregel.host.stores.thread_schema import THREADS, ThreadStatements
-from tests.host.stores.test_postgres_connections import cut_at_commit
-from tests.packages import needs
-from tests.postgres import Proxy
 from tests.stores import begin_durable, execute
-
-needs("langgraph.checkpoint.conformance", "test")
-
-from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
-from tests.checkpoints import config_of, put  # noqa: E402
 
 NEWER = TableGroup(
     THREADS.about, (*THREADS.migrations, ("ALTER TABLE @threads ADD COLUMN colour {text}",)), THREADS.more
@@ -145,32 +136,6 @@ def test_only_the_current_version_is_replaced(store: gp.PostgresStore) -> None:
         assert not opened.threads.delete_checkpoints(row._replace(version=9), None, [], {}, True)
         assert found(opened) == [("1", b"data")]
         assert opened.threads.all_writes(row) == []
-
-
-@pytest.mark.parametrize("moment", ["request", "reply"])
-def test_lost_connection_stores_a_checkpoint_once(
-    store: gp.PostgresStore, proxied: gp.PostgresStore, proxy: Proxy, moment: str
-) -> None:
-    saver: Any = LangGraphSaver(proxied)
-    calls: list[Callable[[], Any]] = [
-        lambda: put(saver, config_of(), 1, {"text": ["a" * 100]}),
-        lambda: put(saver, config_of(checkpoint="0001"), 2, {"text": ["a" * 100, "b" * 100]}),
-        lambda: saver.put_writes(config_of(checkpoint="0002"), [("x", 1), ("y", 2)], "task"),
-        lambda: put(saver, config_of(checkpoint="0002"), 3, {"text": ["a" * 100, "c" * 100]}),
-        lambda: saver.copy_thread("thread", "copy"),
-        lambda: saver.prune(["thread"]),
-        lambda: saver.delete_thread("thread"),
-    ]
-    for call in calls:
-        cut_at_commit(proxy, moment)
-        call()
-    assert proxy.connections == len(calls) + 1
-    history = list(LangGraphSaver(store).list({"configurable": {"thread_id": "copy"}}))
-    assert [len(one.checkpoint["channel_values"]["text"]) for one in history] == [2, 2, 1]
-    assert [len(one.pending_writes) for one in history] == [0, 2, 0]
-    assert LangGraphSaver(store).get_tuple(config_of()) is None
-    prefix = store._database.dialect.prefix
-    assert store._database.query(f"SELECT COUNT(*) FROM {prefix}thread_values", ()) == [(3,)]
 
 
 def test_damaged_row_of_a_thread_is_refused() -> None:

@@ -1,4 +1,6 @@
-"""Runs NetworkX's own tests through the backend: ``python -m tests.networkx_suite``, with pytest's options if any.
+"""Runs NetworkX's own tests through the backend; arguments are pytest's options.
+
+    python -m tests.gpu_pregel.networkx.suite
 
 It is also the plugin that pytest loads there. Functions that the backend does not implement, and calls that it refuses
 before any work, run in NetworkX; a function that has taken a call must not give it back. The log counts the calls that
@@ -82,7 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def main(options: list[str]) -> int:
     """Run the tests; print what reached the backend, and return pytest's exit status."""
     with tempfile.TemporaryDirectory() as folder:
-        log, root = Path(folder) / "calls.jsonl", Path(__file__).parents[1]
+        log, root = Path(folder) / "calls.jsonl", Path(__file__).parents[3]
         log.touch()
         settings = {
             _LOG: str(log),
@@ -91,7 +93,14 @@ def main(options: list[str]) -> int:
             "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH")))),
         }
         command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", folder]
-        command += ["-p", "tests.networkx_suite", "-p", "no:cacheprovider", "--pyargs", *(options or ["networkx"])]
+        command += [
+            "-p",
+            "tests.gpu_pregel.networkx.suite",
+            "-p",
+            "no:cacheprovider",
+            "--pyargs",
+            *(options or ["networkx"]),
+        ]
         status = subprocess.run(command, env={**os.environ, **settings}, cwd=folder, check=False).returncode
         tests = [json.loads(line) for line in log.read_text().splitlines()]
     calls: Counter[str] = Counter()

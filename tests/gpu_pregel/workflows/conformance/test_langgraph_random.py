@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import empty_checkpoint  # noqa: E402
 from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
 
 from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
-from tests.checkpoints import Config, config_of, ids, put  # noqa: E402
+from tests.gpu_pregel.workflows.checkpoints import Config, config_of, ids, put  # noqa: E402
 
 THREADS = ["a", "b"]
 NAMESPACES = ["", "node:1"]

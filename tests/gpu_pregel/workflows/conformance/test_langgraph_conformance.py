@@ -21,7 +21,7 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate  # noqa
 from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES  # noqa: E402
 
 from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
-from tests.checkpoints import config_of, count, ids, put  # noqa: E402
+from tests.gpu_pregel.workflows.checkpoints import config_of, count, ids, put  # noqa: E402
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ needs("langgraph.checkpoint.conformance", "test")
 from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: E402
 
 from gpu_pregel.workflows import LangGraphSaver  # noqa: E402
-from tests.checkpoints import config_of, ids, put  # noqa: E402
+from tests.gpu_pregel.workflows.checkpoints import config_of, ids, put  # noqa: E402
 
 GRAPH = """
     import operator, os, signal, sys, time
@@ -81,7 +81,7 @@ KILLED = """
     import os, signal, sys
     import gpu_pregel as gp
     from gpu_pregel.workflows import LangGraphSaver
-    from tests.checkpoints import config_of, put
+    from tests.gpu_pregel.workflows.checkpoints import config_of, put
 
     store = gp.SQLiteStore(sys.argv[1])
     saver = LangGraphSaver(store)
@@ -138,7 +138,7 @@ WRITER = """
     import sys
     import gpu_pregel as gp
     from gpu_pregel.workflows import LangGraphSaver
-    from tests.checkpoints import config_of, put
+    from tests.gpu_pregel.workflows.checkpoints import config_of, put
     *where, first = sys.argv[1:]
     with {opening} as store:
         saver = LangGraphSaver(store, durability="process")

@@ -1,4 +1,7 @@
-"""Runs random graphs on LangGraph and here, native and imported: ``python -m tests.langgraph_oracle --count 300``."""
+"""Runs random graphs on LangGraph and here, native and imported.
+
+python -m tests.gpu_pregel.workflows.langgraph_oracle --count 300
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,15 @@ from langgraph.errors import GraphRecursionError
 import gpu_pregel as gp
 from gpu_pregel import workflows
 from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
-from tests.random_graphs import FailureError, GraphData, World, graph_of, langgraph_of, own_of, with_inner
+from tests.gpu_pregel.workflows.random_graphs import (
+    FailureError,
+    GraphData,
+    World,
+    graph_of,
+    langgraph_of,
+    own_of,
+    with_inner,
+)
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 _MAX_CALLS = 40
@@ -314,7 +325,9 @@ def _invoke(sides: Sequence[Side], given: Any, limit: int) -> list[Outcome]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.langgraph_oracle", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.gpu_pregel.workflows.langgraph_oracle", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--count", type=int, default=300, help="number of graphs (default 300)")
     parser.add_argument("--workers", type=int, default=0, help="worker processes (default 0)")
