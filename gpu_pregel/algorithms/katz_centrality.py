@@ -124,7 +124,7 @@ def katz_centrality(
     constant = _beta(graph, beta)
     n = graph.num_vertices
     sums: NeighborSums = run.execute(graph, weighted=weighted, reorder=True)
-    scores, shift = sums.full(0.0), sums.arrange(constant)
+    scores, shift = sums.full(0.0), sums.full(float(beta)) if isinstance(beta, Real) else sums.arrange(constant)
     iterations, error, length = 0, np.inf if n else 0.0, 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
         following, length = sums.advance(scores, shift, scale=factor)

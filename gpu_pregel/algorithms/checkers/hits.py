@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_pregel.algorithms.checkers._iterations import check_change, check_scores, in_sums, rounding_of
 from gpu_pregel.errors import VerificationError
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +27,7 @@ def check_hits(graph: Graph, result: Any) -> None:
     graph : Graph
     result : HitsScores
     """
-    authorities, hubs = np.asarray(result), result.hubs
+    authorities, hubs = np.asarray(result), to_host(result.hubs)
     check_scores(graph, result, authorities)
     check_scores(graph, result, hubs)
     rounding = rounding_of(result)

@@ -182,8 +182,8 @@ def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array,
     authorities, zeros = np.full(n, 1 / np.sqrt(n)), np.zeros(n)
     before = 0.0
     for iteration in range(_MOST_ITERATIONS):
-        hubs, _, _ = against.advance(authorities, zeros)
-        following, _, norm = along.advance(hubs, zeros)
+        hubs, _ = against.advance_on_host(authorities, zeros)
+        following, norm = along.advance_on_host(hubs, zeros)
         if not norm:
             break
         following /= norm
@@ -193,7 +193,7 @@ def _largest_vectors(G: BackendGraph, max_iter: int, tol: float) -> tuple[Array,
         ratio, before = change / before if before else 1.0, change
         allowed = (1 - ratio) * _SHARE_OF_ERROR * min(tol, 1e-8)
         if change * ratio <= allowed:
-            return against.advance(authorities, zeros)[0], authorities
+            return against.advance_on_host(authorities, zeros)[0], authorities
         if iteration >= _FIRST_ITERATIONS and change * ratio**_MOST_ITERATIONS > allowed:
             break
     return None, None

@@ -21,6 +21,7 @@ from gpu_pregel.algorithms.checkers.eigenvector_centrality import check_eigenvec
 from gpu_pregel.algorithms.checkers.hits import check_hits
 from gpu_pregel.algorithms.checkers.katz_centrality import check_katz_centrality
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from tests.devices import on
 from tests.graphs import arrays, edge_lists
 

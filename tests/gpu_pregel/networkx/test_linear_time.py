@@ -53,9 +53,9 @@ def test_a_slowly_converging_hits_is_left_to_arpack_soon(monkeypatch: pytest.Mon
     steps: list[Any] = []
     advance = KernelSums.advance
 
-    def counted(*given: Any) -> Any:
+    def counted(*given: Any, **options: Any) -> Any:
         steps.append(given)
-        return advance(*given)
+        return advance(*given, **options)
 
     monkeypatch.setattr(KernelSums, "advance", counted)
     nx.hits(nx.grid_2d_graph(40, 40), backend="gpu_pregel")
