@@ -23,14 +23,13 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs import csr as host_csr
-from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
+from gpu_pregel.host.graphs.csr import INDEX_DTYPE
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_vertices
+from gpu_pregel.host.traverse.operators import intersect_rows, process_vertices, reduce_rows
 from gpu_pregel.kernels.algorithms.coefficients import COSINE, JACCARD, OVERLAP, ratio
-from gpu_pregel.kernels.library.sorted_rows import count_common, find
 
 Array = np.ndarray[Any, Any]
 
@@ -261,23 +260,14 @@ def _similarity(
     given = None if pairs is None else _pair_numbers(graph, pairs)
     target = get_device(device, threads=threads)
     simple = without_repetitions(graph)
-    first, second = _adjacent_pairs(simple, target.threads or 1) if given is None else given
     run: Phases | Frontier
     if target.name == "cpu" and not weighted:
+        first, second = _adjacent_pairs(simple, target.threads or 1) if given is None else given
         run = Phases(target, shown=progress)
         scores = _by_phases(simple, first, None if given is None else second, kind, target, run)
     else:
-        # Operators run over vertices: those of a graph without edges, one for each pair.
-        numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
-        run = Frontier(numbers, device=device, threads=threads, progress=progress)
-        rows = Frontier(simple, device=device, threads=threads).csr()
-        scores = run.full(0, np.float64)
-        arrays = [run.upload(first), run.upload(second), *rows[: 3 if weighted else 2], kind, scores]
-        if weighted:
-            scales = _scales(simple) if kind == COSINE else np.empty(0)
-            process_vertices(_score_by_weights, run, [*arrays, run.upload(scales)])
-        else:
-            process_vertices(_score, run, arrays)
+        run = Frontier(simple, device=device, threads=threads, progress=progress)
+        first, second, scores = _by_operators(run, given, kind, weighted=weighted)
     return PairScores(
         graph=graph,
         stats=run.stats(),
@@ -302,6 +292,26 @@ def _by_phases(graph: Graph, first: Array, second: Array | None, kind: int, targ
     else:
         phases.run("score pairs", kernels.score_pairs, len(first), *rows, first, second, kind, scores)
     return scores
+
+
+def _by_operators(
+    everything: Frontier, given: tuple[Array, Array] | None, kind: int, *, weighted: bool
+) -> tuple[Array, Array, Any]:
+    """Return the pairs, of all adjacent vertices if none are given, in host memory, and their scores."""
+    ends = everything.edges() if given is None else tuple(map(everything.upload, given))
+    sizes, scales = everything.full(0, np.float64), everything.full(1, np.float64)
+    if weighted:
+        if kind == COSINE:
+            scales = everything.upload(_scales(everything.graph))
+        arrays = [kind, sizes, scales]
+        reduce_rows(_amount, "sum", everything, arrays, finish=_store_size, returns=None)
+        scores = intersect_rows(_common_amount, everything, arrays, pairs=ends, finish=_score)
+    else:
+        arrays = [kind, sizes, everything.csr().indptr]
+        process_vertices(_store_degree, everything, arrays, returns=None)
+        scores = intersect_rows(_count_common, everything, arrays, pairs=ends, finish=_score)
+    first, second = map(everything.download, ends) if given is None else given
+    return first, second, scores
 
 
 def _pair_numbers(graph: Graph, pairs: Any) -> tuple[Array, Array]:
@@ -344,46 +354,31 @@ def _scales(graph: Graph) -> Array:
     return scales
 
 
-def _score(i: int, first: Array, second: Array, indptr: Array, indices: Array, kind: int, scores: Array) -> int:
-    u, v = first[i], second[i]
-    begin, end = indptr[u], indptr[u + 1]
-    other, other_end = indptr[v], indptr[v + 1]
-    common = count_common(indices, begin, end, indices, other, other_end)
-    scores[i] = ratio(kind, float(common), float(end - begin), float(other_end - other))
-    return 0
+def _amount(v: int, u: int, weight: float, kind: int, sizes: Array, scales: Array) -> Any:
+    """Return the scaled weight of an edge, or its square."""
+    scaled = float(weight) * scales[v]
+    return scaled * scaled if kind == COSINE else scaled
 
 
-def _score_by_weights(
-    i: int,
-    first: Array,
-    second: Array,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    kind: int,
-    scores: Array,
-    scales: Array,
-) -> int:
-    u, v = first[i], second[i]
-    begin, end = indptr[u], indptr[u + 1]
-    other, other_end = indptr[v], indptr[v + 1]
-    scale, other_scale = (scales[u], scales[v]) if kind == COSINE else (1.0, 1.0)
-    common = 0.0
-    place = other
-    for e in range(begin, end):
-        place = find(indices, place, other_end, indices[e])
-        if place < other_end and indices[place] == indices[e]:
-            one, two = float(weights[e]) * scale, float(weights[place]) * other_scale
-            common += one * two if kind == COSINE else min(one, two)
-    volume = _volume(kind, weights, begin, end, scale)
-    scores[i] = ratio(kind, common, volume, _volume(kind, weights, other, other_end, other_scale))
-    return 0
+def _store_size(v: int, size: float, kind: int, sizes: Array, scales: Array) -> None:
+    sizes[v] = size
 
 
-def _volume(kind: int, weights: Array, begin: int, end: int, scale: float) -> float:
-    """Return the sum of the scaled weights of a row, or of their squares."""
-    total = 0.0
-    for e in range(begin, end):
-        weight = float(weights[e]) * scale
-        total += weight * weight if kind == COSINE else weight
-    return total
+def _store_degree(v: int, kind: int, sizes: Array, indptr: Array) -> None:
+    sizes[v] = indptr[v + 1] - indptr[v]
+
+
+def _common_amount(
+    i: int, u: int, v: int, w: int, weight_u: float, weight_v: float, kind: int, sizes: Array, scales: Array
+) -> Any:
+    """Return what a common neighbour adds: the product of the scaled weights, or the smaller one."""
+    one, other = float(weight_u) * scales[u], float(weight_v) * scales[v]
+    return one * other if kind == COSINE else min(one, other)
+
+
+def _count_common(i: int, u: int, v: int, w: int, weight_u: float, weight_v: float, *arrays: Any) -> int:
+    return 1
+
+
+def _score(i: int, u: int, v: int, common: float, kind: int, sizes: Array, _: Array) -> Any:
+    return ratio(kind, float(common), sizes[u], sizes[v])

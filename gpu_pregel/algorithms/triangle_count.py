@@ -21,7 +21,6 @@ from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_vertices
 
 Array = np.ndarray[Any, Any]
 
@@ -110,10 +109,4 @@ def triangle_count(
     else:
         run = Frontier(neighborhoods(graph), device=device, progress=progress)
         counts = count_links_by_operators(graph, run)
-        process_vertices(_halve, run, [counts])
     return TriangleCounts(graph=graph, stats=run.stats(), trace=run.trace(), counts=counts)
-
-
-def _halve(v: int, counts: Array) -> int:
-    counts[v] //= 2
-    return 0
