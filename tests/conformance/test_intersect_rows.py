@@ -53,11 +53,12 @@ def expected(graph: gp.Graph, first: Any, second: Any, visit: Any, *, transpose:
 
 
 def with_long_rows(*, directed: bool, weight: Any = None) -> gp.Graph:
-    """Return a graph in which hubs have 255 to 2,200 neighbours, some of them twice, and self-loops."""
+    """Return a graph in which hubs have 255 to 2,200 neighbours, of the longer rows some twice, and self-loops."""
     sizes = [PIECE - 1, PIECE, PIECE + 1, 700, 1_100, 2_200, 40, 3, 0]
+    repeated = slice(3 * PIECE, None, 5)
     src = np.concatenate([np.full(size, k) for k, size in enumerate(sizes)])
     dst = np.concatenate([(np.arange(size) * (k % 3 + 1)) % 2_400 for k, size in enumerate(sizes)])
-    src, dst = np.concatenate([src, src[::5], [3, 5]]), np.concatenate([dst, dst[::5], [3, 5]])
+    src, dst = np.concatenate([src, src[repeated], [3, 5]]), np.concatenate([dst, dst[repeated], [3, 5]])
     weights = None if weight is None else (np.arange(len(src)) * 7 % 13 + 1).astype(weight)
     return gp.Graph.from_edgelist(src, dst, weights, num_vertices=2_400, directed=directed)
 
@@ -161,6 +162,20 @@ def test_triangles_of_edges_agree_with_networkx_and_scipy(device: str) -> None:
 
     assert gp.intersect_rows(add, frontier, [at], returns=None) is None
     assert frontier.download(at).tolist() == list(networkx.triangles(graph.to_networkx()).values())
+
+
+@DEVICES
+def test_a_common_neighbour_is_visited_once(device: str) -> None:
+    graph = with_long_rows(directed=True)
+    frontier = gp.Frontier(graph, device=device)
+    first, second = all_pairs(9)
+    visits = frontier.full(0, np.int64, 81)
+
+    def count(i: Any, u: Any, v: Any, w: Any, weight_u: Any, weight_v: Any, visits: Any) -> None:
+        gp.atomics.add(visits, i, 1)
+
+    gp.intersect_rows(count, frontier, [visits], pairs=(frontier.upload(first), frontier.upload(second)), returns=None)
+    assert frontier.download(visits).tolist() == expected(graph, first, second, one)
 
 
 def add_one(i: Any, u: Any, v: Any, w: Any, weight_u: Any, weight_v: Any, degrees: Any, calls: Any) -> Any:
