@@ -181,8 +181,7 @@ class CpuOperators:
         found = np.empty(count if returns == "pairs" else 0, total)
         sums = np.empty(_blocks(count), total if returns == "sum" else np.int64)
         given = (*edges, *pairs, found, *arrays)
-        if count:
-            self._device.launch_ranges(kernel, len(sums), _NONE, True, count, given, sums)
+        self._device.launch_ranges(kernel, len(sums), _NONE, True, count, given, sums)
         result: int | float = sums.sum().item()
         return found if returns == "pairs" else result if returns == "sum" else None
 
