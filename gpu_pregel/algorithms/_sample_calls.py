@@ -44,7 +44,7 @@ class Shape(NamedTuple):
 
 
 def _shapes(*, large: bool) -> Iterator[Shape]:
-    """Yield a few edges and a star with two centres; if ``large``, edges for several threads, a grid and a long path."""
+    """Yield a few edges and a star of two centres; if ``large``, edges for several threads, a grid and a long path."""
     yield _random(40, 120)
     leaves, center = np.arange(1, _LEAVES + 1), np.zeros(_LEAVES, np.int64)
     leaves, center = np.concatenate([leaves, leaves[1:_SHARED]]), np.concatenate([center, 0 * leaves[1:_SHARED] + 1])
