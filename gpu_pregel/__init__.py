@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.traverse.combiners import Combiner as Combiner
     from gpu_pregel.host.traverse.frontier import Frontier as Frontier
     from gpu_pregel.host.traverse.operators import count_labels as count_labels
+    from gpu_pregel.host.traverse.operators import intersect_rows as intersect_rows
     from gpu_pregel.host.traverse.operators import process_edges as process_edges
     from gpu_pregel.host.traverse.operators import process_vertices as process_vertices
     from gpu_pregel.host.traverse.operators import reduce_rows as reduce_rows
@@ -127,6 +128,7 @@ _HOMES = {
     "count_labels": "gpu_pregel.host.traverse.operators",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.host.graphs.generators",
+    "intersect_rows": "gpu_pregel.host.traverse.operators",
     "kronecker": "gpu_pregel.host.graphs.generators",
     "networkx": "gpu_pregel",
     "process_edges": "gpu_pregel.host.traverse.operators",

@@ -29,6 +29,8 @@ _SOURCES = (5, 9)
 """Numbers of sources, of which few are searched one after the other and several in blocks."""
 _LEAVES = 1100
 """The degree of a star, whose row several blocks of a GPU read."""
+_SHARED = 300
+"""The neighbours that its centre shares with another one, more than a warp of a GPU looks for."""
 _MOST_SOURCES = 1 << 9
 """Algorithms that search from every source are called with fewer on graphs with more vertices."""
 
@@ -42,9 +44,10 @@ class Shape(NamedTuple):
 
 
 def _shapes(*, large: bool) -> Iterator[Shape]:
-    """Yield a few edges, a star and, if ``large``, as many as several threads share, a grid and a long path."""
+    """Yield a few edges and a star of two centres; if ``large``, edges for several threads, a grid and a long path."""
     yield _random(40, 120)
     leaves, center = np.arange(1, _LEAVES + 1), np.zeros(_LEAVES, np.int64)
+    leaves, center = np.concatenate([leaves, leaves[1:_SHARED]]), np.concatenate([center, 0 * leaves[1:_SHARED] + 1])
     yield Shape(_LEAVES + 1, np.concatenate([leaves, center]), np.concatenate([center, leaves]))
     if large:
         yield _random(300, 40_000)

@@ -19,9 +19,8 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_edges
+from gpu_pregel.host.traverse.operators import intersect_rows
 from gpu_pregel.kernels.library import atomics
-from gpu_pregel.kernels.library.sorted_rows import count_common
 
 Array = np.ndarray[Any, Any]
 
@@ -49,36 +48,16 @@ def count_links(run: AlgorithmRun) -> Array:
 
 
 def count_links_by_operators(graph: Graph, frontier: Frontier) -> Any:
-    """Count the same on any device, for the frontier of all vertices of ``neighborhoods(graph)``.
-
-    In an undirected graph each edge is counted at both ends.
-    """
+    """Count the same on any device, for the frontier of all vertices of ``neighborhoods(graph)``."""
     links = frontier.full(0, np.int64)
-    edges = Frontier(without_repetitions(graph), device=frontier.device.name).csr()
-    process_edges(_add_links, frontier, [graph.is_directed, *frontier.csr()[:2], *edges[:2], links], returns="sum")
+    edges = Frontier(without_repetitions(graph), device=frontier.device.name).edges()
+    intersect_rows(_add_link, frontier, [links], pairs=edges, returns=None)
     return links
 
 
-def _add_links(
-    u: int,
-    v: int,
-    _weight: float,
-    is_directed: bool,
-    indptr: Array,
-    indices: Array,
-    edge_indptr: Array,
-    edge_indices: Array,
-    links: Array,
-) -> int:
-    """Count the edges from the neighbour v of u to other neighbours of u; both ways if the graph is undirected."""
-    if not is_directed and u > v:
-        return 0
-    common = count_common(indices, indptr[u], indptr[u + 1], edge_indices, edge_indptr[v], edge_indptr[v + 1])
-    if common > 0:
-        atomics.add(links, u, common)
-        if not is_directed:
-            atomics.add(links, v, common)
-    return 0
+def _add_link(i: int, u: int, v: int, w: int, weight_u: float, weight_v: float, links: Array) -> None:
+    """Count the edge from u to v at their common neighbour w."""
+    atomics.add(links, w, 1)
 
 
 def without_repetitions(graph: Graph) -> Graph:

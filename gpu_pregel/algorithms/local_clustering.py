@@ -145,16 +145,15 @@ def compute_by_operators(run: AlgorithmRun) -> dict[str, Any]:
     links = count_links_by_operators(graph, everything)
     neighbors, coefficients = everything.full(0, np.uint32), everything.full(0, np.float64)
     orders = 1 if graph.is_directed else 2
-    process_vertices(_divide, everything, [everything.csr().indptr, orders, links, neighbors, coefficients])
+    arrays = [everything.csr().indptr, orders, links, neighbors, coefficients]
+    process_vertices(_divide, everything, arrays, returns=None)
     return {"coefficients": coefficients, "links": links, "neighbors": neighbors}
 
 
-def _divide(v: int, indptr: Array, orders: int, links: Array, neighbors: Array, coefficients: Array) -> int:
-    """Divide the number of ordered links by that of ordered pairs of neighbours."""
+def _divide(v: int, indptr: Array, orders: int, links: Array, neighbors: Array, coefficients: Array) -> None:
+    """Divide the number of links by that of pairs of neighbours; ``orders`` is 2 for unordered links."""
     degree = indptr[v + 1] - indptr[v]
     neighbors[v] = degree
     if degree > 1:
         pairs = float(degree) * (degree - 1.0)
-        coefficients[v] = links[v] / pairs
-    links[v] //= orders
-    return 0
+        coefficients[v] = orders * links[v] / pairs

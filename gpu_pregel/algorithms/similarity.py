@@ -19,13 +19,11 @@ from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs import csr as host_csr
-from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
+from gpu_pregel.host.graphs.csr import INDEX_DTYPE
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_vertices
+from gpu_pregel.host.traverse.operators import intersect_rows, process_vertices, reduce_rows
 from gpu_pregel.kernels.algorithms.coefficients import COSINE, JACCARD, OVERLAP, ratio
-from gpu_pregel.kernels.library.sorted_rows import count_common, find
 
 Array = np.ndarray[Any, Any]
 
@@ -267,19 +265,20 @@ def score_by_operators(
     run: AlgorithmRun, given: tuple[Array, Array] | None, kind: int, weighted: bool
 ) -> tuple[Array, Array, Any]:
     """On the other devices, and by weights, do the same."""
-    graph = without_repetitions(run.graph)
-    first, second = _adjacent_pairs(graph, run.device.threads or 1) if given is None else given
-    # Operators run over vertices: those of a graph without edges, one for each pair.
-    numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
-    everything = run.frontier(graph=numbers)
-    rows = Frontier(graph, device=run.device.name, threads=run.device.threads).csr()
-    scores = everything.full(0, np.float64)
-    arrays = [everything.upload(first), everything.upload(second), *rows[: 3 if weighted else 2], kind, scores]
+    everything = run.frontier(graph=without_repetitions(run.graph))
+    ends = everything.edges() if given is None else tuple(map(everything.upload, given))
+    sizes, scales = everything.full(0, np.float64), everything.full(1, np.float64)
     if weighted:
-        scales = _scales(graph) if kind == COSINE else np.empty(0)
-        process_vertices(_score_by_weights, everything, [*arrays, everything.upload(scales)])
+        if kind == COSINE:
+            scales = everything.upload(_scales(everything.graph))
+        arrays = [kind, sizes, scales]
+        reduce_rows(_amount, "sum", everything, arrays, finish=_store_size, returns=None)
+        scores = intersect_rows(_common_amount, everything, arrays, pairs=ends, finish=_score)
     else:
-        process_vertices(_score, everything, arrays)
+        arrays = [kind, sizes, everything.csr().indptr]
+        process_vertices(_store_degree, everything, arrays, returns=None)
+        scores = intersect_rows(_count_common, everything, arrays, pairs=ends, finish=_score)
+    first, second = map(everything.download, ends) if given is None else given
     return first, second, scores
 
 
@@ -323,46 +322,31 @@ def _scales(graph: Graph) -> Array:
     return scales
 
 
-def _score(i: int, first: Array, second: Array, indptr: Array, indices: Array, kind: int, scores: Array) -> int:
-    u, v = first[i], second[i]
-    begin, end = indptr[u], indptr[u + 1]
-    other, other_end = indptr[v], indptr[v + 1]
-    common = count_common(indices, begin, end, indices, other, other_end)
-    scores[i] = ratio(kind, float(common), float(end - begin), float(other_end - other))
-    return 0
+def _amount(v: int, u: int, weight: float, kind: int, sizes: Array, scales: Array) -> Any:
+    """Return the scaled weight of an edge, or its square."""
+    scaled = float(weight) * scales[v]
+    return scaled * scaled if kind == COSINE else scaled
 
 
-def _score_by_weights(
-    i: int,
-    first: Array,
-    second: Array,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    kind: int,
-    scores: Array,
-    scales: Array,
-) -> int:
-    u, v = first[i], second[i]
-    begin, end = indptr[u], indptr[u + 1]
-    other, other_end = indptr[v], indptr[v + 1]
-    scale, other_scale = (scales[u], scales[v]) if kind == COSINE else (1.0, 1.0)
-    common = 0.0
-    place = other
-    for e in range(begin, end):
-        place = find(indices, place, other_end, indices[e])
-        if place < other_end and indices[place] == indices[e]:
-            one, two = float(weights[e]) * scale, float(weights[place]) * other_scale
-            common += one * two if kind == COSINE else min(one, two)
-    volume = _volume(kind, weights, begin, end, scale)
-    scores[i] = ratio(kind, common, volume, _volume(kind, weights, other, other_end, other_scale))
-    return 0
+def _store_size(v: int, size: float, kind: int, sizes: Array, scales: Array) -> None:
+    sizes[v] = size
 
 
-def _volume(kind: int, weights: Array, begin: int, end: int, scale: float) -> float:
-    """Return the sum of the scaled weights of a row, or of their squares."""
-    total = 0.0
-    for e in range(begin, end):
-        weight = float(weights[e]) * scale
-        total += weight * weight if kind == COSINE else weight
-    return total
+def _store_degree(v: int, kind: int, sizes: Array, indptr: Array) -> None:
+    sizes[v] = indptr[v + 1] - indptr[v]
+
+
+def _common_amount(
+    i: int, u: int, v: int, w: int, weight_u: float, weight_v: float, kind: int, sizes: Array, scales: Array
+) -> Any:
+    """Return what a common neighbour adds: the product of the scaled weights, or the smaller one."""
+    one, other = float(weight_u) * scales[u], float(weight_v) * scales[v]
+    return one * other if kind == COSINE else min(one, other)
+
+
+def _count_common(i: int, u: int, v: int, w: int, weight_u: float, weight_v: float, *arrays: Any) -> int:
+    return 1
+
+
+def _score(i: int, u: int, v: int, common: float, kind: int, sizes: Array, _: Array) -> Any:
+    return ratio(kind, float(common), sizes[u], sizes[v])

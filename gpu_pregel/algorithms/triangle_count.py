@@ -18,7 +18,6 @@ from gpu_pregel.algorithms._triangles import count_links_by_operators, neighborh
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
-from gpu_pregel.host.traverse.operators import process_vertices
 
 Array = np.ndarray[Any, Any]
 
@@ -97,12 +96,4 @@ def triangle_count(
 
 def count_by_operators(run: AlgorithmRun) -> Any:
     """On the device "python", count the triangles of each vertex; for the CPU and CUDA see ``_triangles``."""
-    frontier = run.frontier(graph=neighborhoods(run.graph))
-    counts = count_links_by_operators(run.graph, frontier)
-    process_vertices(_halve, frontier, [counts])
-    return counts
-
-
-def _halve(v: int, counts: Array) -> int:
-    counts[v] //= 2
-    return 0
+    return count_links_by_operators(run.graph, run.frontier(graph=neighborhoods(run.graph)))

@@ -173,6 +173,8 @@ def parallel_ranges(kernel: Callable[..., Any], size: int, *arguments: Any, thre
         if first == size:
             return
     workers = min(threads, size - first)
+    if not workers:
+        return
     nodes, works, before = threads_by_node(workers, numa_nodes()), [], 0
     for node in nodes:
         begin, before = first + (size - first) * before // workers, before + node.threads

@@ -9,10 +9,10 @@ import numpy as np
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.traverse.bodies import Bodies
 from gpu_pregel.host.traverse.interpreted import line_of, text_of
 from gpu_pregel.host.traverse.labels import LabelBodies
-from gpu_pregel.host.traverse.operators_python import PythonOperators
+from gpu_pregel.host.traverse.operators_python import AnyBodies, PythonOperators
+from gpu_pregel.host.traverse.pairs import PairBodies, pair_in_words
 from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.traverse.failures_cuda import read_edge_failure
 
@@ -29,8 +29,10 @@ def _weights(graph: Graph, u: int, v: int) -> list[Any]:
     return [1.0] if graph.weights is None else graph.weights[places].tolist()
 
 
-def _failed(bodies: Bodies | RowBodies | LabelBodies, *, has_edge: bool) -> tuple[str, Any]:
+def _failed(bodies: AnyBodies, *, has_edge: bool) -> tuple[str, Any]:
     """Return the role of the function that failed for an edge or a vertex, and the function."""
+    if isinstance(bodies, PairBodies):
+        return ("visit", bodies.visit) if has_edge else ("finish", bodies.finish)
     if isinstance(bodies, LabelBodies):
         return ("label", bodies.label) if has_edge else ("finish", bodies.finish)
     if isinstance(bodies, RowBodies):
@@ -40,11 +42,16 @@ def _failed(bodies: Bodies | RowBodies | LabelBodies, *, has_edge: bool) -> tupl
 
 
 def check_bodies(
-    record: Array, bodies: Bodies | RowBodies | LabelBodies, arrays: tuple[Any, ...], graph: Graph, device: Device
+    record: Array,
+    bodies: AnyBodies,
+    arrays: tuple[Any, ...],
+    graph: Graph,
+    device: Device,
 ) -> None:
     """Raise ``ProgramError`` if a kernel recorded that a function of an operator raised.
 
-    The call is repeated in Python to learn where and why; by then the arrays may have changed.
+    The call is repeated in Python to learn where and why; by then the arrays may have changed. The first two arrays of
+    ``PairBodies`` are the pairs.
     """
     failure = read_edge_failure(*record.tolist())
     if failure is None:
@@ -52,7 +59,7 @@ def check_bodies(
     u, v = failure.vertex, failure.other
     role, function = _failed(bodies, has_edge=v is not None)
     numbers = (bool, int, float, np.generic)
-    copies = [array if isinstance(array, numbers) else device.download(array) for array in arrays]
+    copies: list[Any] = [array if isinstance(array, numbers) else device.download(array) for array in arrays]
     plain, cause = getattr(function, "py_func", function), None
     try:
         if isinstance(bodies, RowBodies) and v is None:
@@ -61,6 +68,8 @@ def check_bodies(
         elif isinstance(bodies, LabelBodies):
             twin = PythonOperators(graph)
             twin.count_labels(bodies, twin.chosen(np.arange(graph.num_vertices) == u), tuple(copies), None)
+        elif isinstance(bodies, PairBodies):
+            PythonOperators(graph).intersect_rows(bodies, (copies[0], copies[1]), tuple(copies[2:]), None, [u])
         elif v is None:
             plain(u, *copies)
         else:
@@ -68,8 +77,12 @@ def check_bodies(
                 plain(u, v, weight, *copies)
     except Exception as error:
         cause = error
-    ids = graph.to_ids(np.array([u] if v is None else [u, v])).tolist()
+    is_pair = isinstance(bodies, PairBodies)
+    vertices = [int(ends[u]) for ends in copies[:2]] if is_pair else [u]
+    ids = graph.to_ids(np.array(vertices if v is None else [*vertices, v])).tolist()
     where = f"vertex {ids[0]!r}" if v is None else f"the edge from {ids[0]!r} to {ids[1]!r}"
+    if is_pair:
+        where = pair_in_words(*ids)
     why = f"{failure.exception} in compiled code; a second call, with the arrays as they are now, does not fail"
     if cause is not None:
         why = text_of(cause)

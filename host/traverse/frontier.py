@@ -23,6 +23,7 @@ from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.host.superstep.trace import stats_of
 from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, Bodies, kind_of
 from gpu_pregel.host.traverse.labels import LabelBodies
+from gpu_pregel.host.traverse.pairs import PairBodies
 from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
@@ -85,6 +86,14 @@ class Operators(Protocol):
 
     def count_labels(self, bodies: LabelBodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
         """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
+
+    def edges(self, active: Any) -> tuple[Any, Any]:
+        """Return the ends of the edges of a set's vertices, uint32; in an undirected graph each edge once."""
+
+    def intersect_rows(
+        self, bodies: PairBodies, pairs: tuple[Any, Any], arrays: tuple[Any, ...], returns: str | None
+    ) -> Any:
+        """Return the result of each pair, their sum, or nothing."""
 
 
 class OperatorRun:
@@ -230,6 +239,14 @@ class Frontier:
     def csc(self) -> CSR:
         """Return ``(indptr, indices, weights)`` of the in-edges in device memory, as arrays for bodies."""
         return self._run.operators.arrays_of(self.graph.csc)
+
+    def edges(self) -> tuple[Any, Any]:
+        """Return the ends of the out-edges of the frontier's vertices in device memory, as two arrays of uint32.
+
+        The edges are in the order of the CSR. In an undirected graph each edge is listed once: if both ends are in the
+        frontier, from the lower number to the higher one. Self-loops and repeated edges are listed as they are stored.
+        """
+        return self._run.operators.edges(self._active)
 
     def flags(self) -> Array:
         """Return bool[n] in host memory: whether each vertex is in the frontier."""

@@ -13,6 +13,7 @@ from gpu_pregel.host.traverse.combiners import Combiner, resolve_combiner
 from gpu_pregel.host.traverse.compilation import numba_type, place_of
 from gpu_pregel.host.traverse.functions import device_function
 from gpu_pregel.host.traverse.labels import LabelBodies, compile_labels
+from gpu_pregel.host.traverse.pairs import PairBodies, compile_pairs
 from gpu_pregel.host.traverse.raises import may_raise, raises_exception
 from gpu_pregel.host.traverse.rows import RowBodies, compile_rows
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
@@ -20,6 +21,7 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, labels_cuda, pull_edges_cuda, vertices_cuda
 from gpu_pregel.kernels.traverse.combining_cuda import Combining
 from gpu_pregel.kernels.traverse.edges_cuda import position_type
+from gpu_pregel.kernels.traverse.pairs_cuda import PairFunctions, make_intersect
 from gpu_pregel.kernels.traverse.reduce_cuda import RowFunctions, RowOutput, make_reduce
 
 
@@ -188,6 +190,62 @@ def make_label_kernels(bodies: LabelBodies, returns: str | None, offset: np.dtyp
     return LabelKernels(*labels_cuda.make_count(labels), one.fields.dtypes, one.total, records)
 
 
+class PairKernels(NamedTuple):
+    """The kernels of ``intersect_rows``.
+
+    Attributes
+    ----------
+    pieces, pairs : Kernel
+        Over pieces of long rows, then over pairs.
+    message : dtype
+        Of the sum of a pair.
+    total : dtype or None
+        Of the result.
+    records : bool
+        As of :class:`OperatorKernel`.
+    """
+
+    pieces: Kernel
+    pairs: Kernel
+    message: np.dtype[Any]
+    total: np.dtype[Any] | None
+    records: bool
+
+
+def make_pair_kernels(
+    bodies: PairBodies, returns: str | None, offset: np.dtype[Any], ends: tuple[np.dtype[Any], np.dtype[Any]]
+) -> PairKernels:
+    """Make the kernels of ``intersect_rows`` for arrays of vertices of the dtypes ``ends``."""
+    kinds = _writable(bodies.kinds)
+    bodies = bodies._replace(kinds=kinds)
+    one = compile_pairs(bodies, returns, jit_cuda.device)
+    finish_kinds = (*(numba.types.int64,) * 3, numba_type(one.fields), *kinds)
+    plain = {"visit": (one.visit, bodies.visit_arguments, 4), "finish": (one.finish, finish_kinds, 1)}
+    guarded, records = _guard_all(plain)
+    combine, identity = resolve_combiner("sum", one.fields)
+    combining = Combining(
+        message=one.fields,
+        identity=identity,
+        combine=device_function(combine, jit_cuda.device),
+        absorbing=None,
+        takes_first=False,
+        tracks=False,
+        by_row=True,
+        offset=position_type(offset),
+    )
+    functions = PairFunctions(
+        **guarded,
+        is_silent=one.is_silent,
+        ends=ends,
+        combining=combining,
+        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
+        offset=offset,
+        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
+        output=RowOutput(returns, one.total, offset),
+    )
+    return PairKernels(*make_intersect(functions), one.fields.dtypes[0], one.total, records)
+
+
 def _writable(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the types of arrays as writable ones: writes to read-only arrays have been refused."""
     return tuple(kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in kinds)
@@ -196,7 +254,7 @@ def _writable(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
 def _guard_all(plain: dict[str, tuple[Any, tuple[Any, ...], int]]) -> tuple[dict[str, Any], bool]:
     """Return the functions with guards around those that may raise, and whether there is one.
 
-    ``plain`` has each function with the types of its arguments and how many of the first are vertices, by role.
+    ``plain`` has each function with the types of its arguments and how many of the first name the place, by role.
     """
     called = {role: guards_cuda.with_plain_call(one, len(arguments)) for role, (one, arguments, _) in plain.items()}
     raising = {role: raises_exception(called[role], arguments) for role, (_, arguments, _) in plain.items()}

@@ -14,6 +14,7 @@ from numba import from_dtype, types
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice, check_flag
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.traverse.bodies import Bodies, check_function, kind_of
@@ -22,6 +23,7 @@ from gpu_pregel.host.traverse.combiners import COMBINERS, BuiltInCombiner, Combi
 from gpu_pregel.host.traverse.directions import MODES, PULL_SHARE, Mode
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.labels import LabelBodies, label_total
+from gpu_pregel.host.traverse.pairs import PairBodies, PairCount
 from gpu_pregel.host.traverse.rows import RowBodies
 
 RESULTS = ("frontier", "sum")
@@ -483,6 +485,165 @@ def count_labels(
     return frontier._next(result) if returns == "frontier" else result
 
 
+PAIR_RESULTS = ("pairs", "sum")
+
+
+@overload
+def intersect_rows(
+    visit: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    pairs: Sequence[Any] | None = None,
+    finish: Callable[..., Any] | None = None,
+    transpose: bool = False,
+    returns: Literal["pairs"] = "pairs",
+) -> Any: ...
+
+
+@overload
+def intersect_rows(
+    visit: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    pairs: Sequence[Any] | None = None,
+    finish: Callable[..., Any] | None = None,
+    transpose: bool = False,
+    returns: Literal["sum"],
+) -> int | float: ...
+
+
+@overload
+def intersect_rows(
+    visit: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    pairs: Sequence[Any] | None = None,
+    finish: Callable[..., Any] | None = None,
+    transpose: bool = False,
+    returns: None,
+) -> None: ...
+
+
+@explaining_failures()
+def intersect_rows(
+    visit: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Any] = (),
+    *,
+    pairs: Sequence[Any] | None = None,
+    finish: Callable[..., Any] | None = None,
+    transpose: bool = False,
+    returns: Literal["pairs", "sum"] | None = "pairs",
+) -> Any:
+    """Call a function for every common neighbour of pairs of vertices, and sum what it returns for each pair.
+
+    For each vertex w that is in the rows of both vertices u and v of pair i, ``visit(i, u, v, w, weight_u, weight_v,
+    *arrays)`` is called, and then ``finish(i, u, v, total, *arrays)`` once. Threads share the shorter rows of all pairs
+    by their lengths, and search for each of its vertices in the longer one.
+
+    A row is taken as a set: a neighbour to which edges are repeated is visited once, with the first of their weights,
+    which is the smallest. A vertex with a self-loop is a neighbour of itself.
+
+    Parameters
+    ----------
+    visit : callable
+        All but the weights, of the edges from u and from v to w, are int64; the weights have the dtype of the graph's,
+        or are float32 1 if there are none. Several threads may call it for the same pair: it writes with the functions
+        of :mod:`gpu_pregel.atomics`. It returns a number, unless nothing is returned and there is no ``finish``.
+    frontier : Frontier
+        Of the graph whose rows are intersected.
+    arrays : sequence of arrays and numbers
+        As for :func:`process_vertices`.
+    pairs : two arrays of integers, optional
+        The numbers u and v of each pair, in the memory of the frontier's device. Default: ``frontier.edges()``, the
+        edges of the frontier's vertices.
+    finish : callable, optional
+        Its result replaces the total of a pair, the sum of what ``visit`` has returned: 0 without common neighbours. It
+        may write to ``array[i]``, and elsewhere by :mod:`gpu_pregel.atomics`.
+    transpose : bool, default False
+        Intersect the rows of the in-edges instead of those of the out-edges.
+    returns : {"pairs", "sum", None}
+        Whether to return the result of each pair, in device memory, as int64 or float64, the sum of all, or nothing.
+
+    Returns
+    -------
+    array, int, float or None
+        Sums of floats are the same to the bit in every run on a device.
+
+    Raises
+    ------
+    ProgramError
+        A function cannot be compiled, takes another number of arguments, does not return a number, or raises on a GPU.
+    GraphError
+        A number in ``pairs`` is not that of a vertex.
+    ArgumentError, ArgumentTypeError
+        Another argument is invalid.
+
+    Examples
+    --------
+    The number of triangles with each edge, of which the sum is three times the number of triangles; and the Adamic-Adar
+    index of a pair:
+
+    >>> import gpu_pregel as gp, numpy as np
+    >>> graph = gp.Graph.from_edgelist([0, 0, 1, 2], [1, 2, 2, 3])
+    >>> frontier = gp.Frontier(graph, device="cpu")
+    >>> gp.intersect_rows(lambda i, u, v, w, weight_u, weight_v: 1, frontier).tolist()
+    [1, 1, 1, 0]
+    >>> def score(i, u, v, w, weight_u, weight_v, degrees):
+    ...     return 1 / np.log(degrees[w])
+    >>> pairs, degrees = (np.array([0]), np.array([3])), frontier.upload(graph.out_degrees)
+    >>> gp.intersect_rows(score, frontier, [degrees], pairs=pairs).round(3).tolist()
+    [0.91]
+    """
+    arrays, kinds = _checked(frontier, arrays, None)
+    if returns is not None:
+        check_choice("returns", returns, PAIR_RESULTS)
+    check_flag("transpose", transpose)
+    check_function("visit", visit, "visit(i, u, v, w, weight_u, weight_v, *arrays)", 6 + len(arrays))
+    if finish is not None:
+        check_function("finish", finish, "finish(i, u, v, total, *arrays)", 4 + len(arrays))
+    ends = _checked_pairs(frontier, pairs)
+    run, started = frontier._run, frontier._run.start()
+    ends = run.operators.edges(frontier._active) if ends is None else ends
+    bodies = PairBodies(visit, finish, kinds, *_weight_of(frontier.graph), transpose)
+
+    def repeat(one: Any, _: Any, given: tuple[Any, ...]) -> Any:
+        return one.intersect_rows(bodies, tuple(map(frontier.download, ends)), given, returns)
+
+    with naming_failures(frontier, arrays, repeat):
+        result = run.operators.intersect_rows(bodies, ends, arrays, returns)
+    run.record(_phase_of(visit), "pairs", PairCount(len(ends[0])), started)
+    return result
+
+
+def _checked_pairs(frontier: Frontier, pairs: Any) -> tuple[Any, Any] | None:
+    """Return the arrays of pairs as a tuple, or None without any; raise an error if they are invalid."""
+    if pairs is None:
+        return None
+    if not isinstance(pairs, (list, tuple)) or len(pairs) != 2:
+        found = f"{len(pairs)}" if isinstance(pairs, (list, tuple)) else type(pairs).__name__
+        raise ArgumentTypeError(f"pairs must be two arrays of vertex numbers, such as [first, second], not {found}")
+    for k, array in enumerate(pairs):
+        name = f"pairs[{k}]"
+        _check_array(name, array, frontier.device)
+        if getattr(array, "ndim", 0) != 1:
+            raise ArgumentTypeError(f"{name} must be an array of vertex numbers, not {type(array).__name__}")
+        kind_of(name, array)
+        if array.dtype.kind not in "iu":
+            raise ArgumentTypeError(
+                f"{name} has dtype {array.dtype}, but vertex numbers are integers: convert it by astype, or find the "
+                f"numbers of ids by graph.vertices(ids)"
+            )
+    if len(pairs[0]) != len(pairs[1]):
+        raise ArgumentError(
+            f"pairs[0] has {len(pairs[0]):,} vertices and pairs[1] {len(pairs[1]):,}: pass arrays of the same length"
+        )
+    return pairs[0], pairs[1]
+
+
 def _weight_of(graph: Graph) -> tuple[Any, bool]:
     """Return the Numba type of a graph's weights, and whether it has any."""
     weights = graph.weights
@@ -506,17 +667,7 @@ def _checked(frontier: object, arrays: Sequence[Any], returns: object) -> tuple[
         raise ArgumentTypeError(f"arrays must be a list or tuple of arrays and numbers, not {type(arrays).__name__}")
     device = frontier.device
     for k, array in enumerate(arrays):
-        if getattr(array, "ndim", 0) > 1:
-            raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions, but bodies take arrays of one")
-        is_array = isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
-        if device.is_host and not is_array and not isinstance(array, (np.generic, bool, int, float)):
-            raise ArgumentTypeError(
-                f"arrays[{k}] must be a NumPy array, as from frontier.upload, or a number, not {type(array).__name__}"
-            )
-        if isinstance(array, np.ndarray) and not device.is_host:
-            raise ArgumentTypeError(
-                f"arrays[{k}] is in host memory, but the frontier is on device {device.name!r}: use frontier.upload"
-            )
+        _check_array(f"arrays[{k}]", array, device)
     kinds = [kind_of(f"arrays[{k}]", array) for k, array in enumerate(arrays)]
     if not device.is_host:
         is_of_graph = frontier._run.operators.is_of_graph
@@ -524,3 +675,18 @@ def _checked(frontier: object, arrays: Sequence[Any], returns: object) -> tuple[
             kind.copy(readonly=True) if is_of_graph(array) else kind for kind, array in zip(kinds, arrays, strict=True)
         ]
     return tuple(arrays), tuple(kinds)
+
+
+def _check_array(name: str, array: Any, device: Device) -> None:
+    """Raise an error unless an argument is a number, or an array in the memory of the device."""
+    if getattr(array, "ndim", 0) > 1:
+        raise ArgumentError(f"{name} has {array.ndim} dimensions, but bodies take arrays of one")
+    is_array = isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
+    if device.is_host and not is_array and not isinstance(array, (np.generic, bool, int, float)):
+        raise ArgumentTypeError(
+            f"{name} must be a NumPy array, as from frontier.upload, or a number, not {type(array).__name__}"
+        )
+    if isinstance(array, np.ndarray) and not device.is_host:
+        raise ArgumentTypeError(
+            f"{name} is in host memory, but the frontier is on device {device.name!r}: use frontier.upload"
+        )

@@ -13,6 +13,7 @@ from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.traverse.bodies import Bodies, CompiledBodies, Keyed, compile_bodies, kernel_of, silenced
 from gpu_pregel.host.traverse.labels import LabelBodies, compile_labels, label_body
+from gpu_pregel.host.traverse.pairs import PairBodies, check_ends, compile_pairs, edge_ends, pair_body
 from gpu_pregel.host.traverse.rows import RowBodies, compile_rows, row_body
 from gpu_pregel.kernels.library.jit_cpu import jit_program
 from gpu_pregel.kernels.traverse import edges_cpu, vertices_cpu
@@ -157,6 +158,32 @@ class CpuOperators:
         size = len(edges.indices)
         tables = self._device.empty(size, np.uint32), self._device.empty(size, np.int64)
         return self._process(bodies, active, (*edges, *tables, *arrays), returns, compiled)
+
+    def edges(self, active: CpuSet) -> tuple[Array, Array]:
+        """Return the ends of the edges of a set's vertices."""
+        flags = None if active.storage is None else self.flags(active)
+        return edge_ends(self._graph, flags, self._device.threads)
+
+    def intersect_rows(
+        self, bodies: PairBodies, pairs: tuple[Array, Array], arrays: tuple[Any, ...], returns: str | None
+    ) -> Any:
+        """Implement ``intersect_rows``: the body of a pair walks the shorter row."""
+        edges, count = self._graph.csc if bodies.transpose else self._out, len(pairs[0])
+
+        def kernel_and_total() -> tuple[Any, np.dtype[Any]]:
+            one = compile_pairs(bodies, returns)
+            body = pair_body(one, len(arrays), returns, has_weights=bodies.has_weights)
+            sums = one.total if returns == "sum" and one.total else np.dtype(np.int64)
+            return jit_program(vertices_cpu.make_sum_of_words(body, zero=sums.type(0))), one.total or sums
+
+        kernel, total = kernel_of(("pairs", returns), bodies, kernel_and_total)
+        check_ends(self._graph, *pairs)
+        found = np.empty(count if returns == "pairs" else 0, total)
+        sums = np.empty(_blocks(count), total if returns == "sum" else np.int64)
+        given = (*edges, *pairs, found, *arrays)
+        self._device.launch_ranges(kernel, len(sums), _NONE, True, count, given, sums)
+        result: int | float = sums.sum().item()
+        return found if returns == "pairs" else result if returns == "sum" else None
 
     def _process(
         self,

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, check_vertices
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
@@ -23,14 +25,18 @@ from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.operator_kernels_cuda import (
     LabelKernels,
     OperatorKernel,
+    PairKernels,
     RowKernels,
     make_kernel,
     make_label_kernels,
+    make_pair_kernels,
     make_row_kernels,
 )
+from gpu_pregel.host.traverse.operators_python import AnyBodies
+from gpu_pregel.host.traverse.pairs import PairBodies, check_ends
 from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
-from gpu_pregel.kernels.traverse import frontier_cuda
+from gpu_pregel.kernels.traverse import frontier_cuda, pairs_cuda
 from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS, RECORD
 from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 
@@ -45,6 +51,8 @@ _QUEUE_COST = 8
 _STATE_BYTES = 20
 """Bytes per vertex that operators need beside the edges: degrees, and the queues and bitmaps of three frontiers."""
 _PIECES = (1 << 32) - 1
+_MAX_PAIRS = (1 << 32) - BLOCK
+"""Pairs are numbered in 32 bits."""
 
 
 _FEWEST_ENTRIES = 1_024
@@ -305,6 +313,61 @@ class CudaOperators:
             return self._measured(result, active, bodies, arrays)
         return self._folded(kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
 
+    def edges(self, active: CudaSet) -> tuple[Any, Any]:
+        """Return the ends of the edges of a set's vertices: marked in a bitmap of edges, then kept."""
+        rows, device = self._rows_of(transposed=False), self._device
+        m, indices = self._graph.num_stored_edges, rows.edges.indices
+        if not m:
+            return device.empty(0, np.uint32), device.empty(0, np.uint32)
+        bits, sizes = (device.empty(-(-m // WARP), np.uint32) for _ in range(2))
+        control, once = device.zeros(1, np.int64), not self._graph.is_directed
+        given = (rows.indptr, indices, self._words_of(active), once, bits, sizes, control)
+        self._launch(pairs_cuda.mark_edges, m, *given)
+        count = int(device.download(control)[0])
+        first, second = device.empty(count, np.uint32), device.empty(count, np.uint32)
+        if count:
+            self._launch(pairs_cuda.keep_edges, m, rows.indptr, indices, bits, scan(device, sizes), first, second)
+        return first, second
+
+    def intersect_rows(
+        self, bodies: PairBodies, pairs: tuple[Any, Any], arrays: tuple[Any, ...], returns: str | None
+    ) -> Any:
+        """Return the result of each pair, their sum, or nothing."""
+        rows = self._rows_of(transposed=bodies.transpose)
+        ends, count = (pairs[0].dtype, pairs[1].dtype), pairs[0].size
+        key = ("cuda", "pairs", returns, self._offset, ends)
+        kernels: PairKernels = kernel_of(key, bodies, lambda: make_pair_kernels(bodies, returns, self._offset, ends))
+        by_pair = returns == "pairs"
+        if count > _MAX_PAIRS:
+            raise ArgumentError(f"{count:,} pairs, but at most {_MAX_PAIRS:,} at once: pass parts of the arrays")
+        found = self._device.empty(count, kernels.total) if by_pair else None
+        if not count:
+            return found if by_pair else _nothing(kernels.total)
+        pieces, firsts = self._pieces_of(pairs, rows)
+        warps, total = -(-count // WARP), None if by_pair else kernels.total
+        sums = self._sums_of(total, warps)
+        passed = (*arrays, sums.record) if kernels.records else arrays
+        partials = (self._device.empty(pieces, kernels.message),)
+        edges = (rows.indptr, rows.edges.indices, self._weights(rows.edges, bodies))
+        given = (*pairs, pieces, firsts, *edges, passed, partials)
+        if pieces:
+            self._launch(kernels.pieces, pieces, *given)
+        self._launch(kernels.pairs, count, *given, found if by_pair else (sums.partials, 0))
+        folded = self._folded(total, warps, bodies, (*pairs, *arrays), records=kernels.records)
+        return found if by_pair else folded
+
+    def _pieces_of(self, pairs: tuple[Any, Any], rows: _Rows) -> tuple[int, Any]:
+        """Return the number of pieces of all pairs, and those before each; raise an error if a pair is invalid."""
+        device, count = self._device, pairs[0].size
+        sizes, control = device.empty(count, np.uint32), device.zeros(2, np.int64)
+        measure = pairs_cuda.make_measure((pairs[0].dtype, pairs[1].dtype))
+        self._launch(measure, count, *pairs, rows.indptr, sizes, control)
+        figures = device.download(control)
+        if figures[pairs_cuda.WRONG]:
+            check_ends(self._graph, *map(device.download, pairs))
+        pieces = int(figures[pairs_cuda.PIECES])
+        return pieces, scan(device, sizes) if pieces else device.empty(0, np.uint64)
+
     def _tables(self) -> tuple[Any, Any]:
         """Return the hash tables of all rows: keys and sums."""
         if self._kept_tables is None:
@@ -325,7 +388,12 @@ class CudaOperators:
         return None, (sums.partials, 0), (sums.partials, warps), sums.record
 
     def _pushed(
-        self, active: CudaSet, rows: _Rows, bodies: Bodies | RowBodies | LabelBodies, transpose: bool, ordered: bool
+        self,
+        active: CudaSet,
+        rows: _Rows,
+        bodies: AnyBodies,
+        transpose: bool,
+        ordered: bool,
     ) -> tuple[int, tuple[Any, ...]]:
         """Return the number of warps that read the rows of a set, and their arguments up to those of the bodies.
 
@@ -357,7 +425,7 @@ class CudaOperators:
         quota = max(1, min(MAX_QUOTA, self._graph.num_stored_edges // max(1, active.edges)))
         return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), quota, *given)
 
-    def _weights(self, edges: DeviceEdges, bodies: Bodies | RowBodies | LabelBodies) -> Any:
+    def _weights(self, edges: DeviceEdges, bodies: AnyBodies) -> Any:
         return edges.weights if bodies.has_weights else self._no_weights
 
     def _words_of(self, active: CudaSet) -> Any:
@@ -389,7 +457,11 @@ class CudaOperators:
         return result, storage
 
     def _measured(
-        self, result: CudaSet, active: CudaSet, bodies: Bodies | RowBodies | LabelBodies, arrays: tuple[Any, ...]
+        self,
+        result: CudaSet,
+        active: CudaSet,
+        bodies: AnyBodies,
+        arrays: tuple[Any, ...],
     ) -> CudaSet:
         """Return the result after reading its figures: the one readback of a superstep."""
         if active.count and result.storage is not None:
@@ -433,7 +505,7 @@ class CudaOperators:
         self,
         total: np.dtype[Any] | None,
         warps: int,
-        bodies: Bodies | RowBodies | LabelBodies,
+        bodies: AnyBodies,
         arrays: tuple[Any, ...],
         *,
         records: bool,

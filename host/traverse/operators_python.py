@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,14 @@ from gpu_pregel.host.traverse.compiled_arithmetic import compiled_value
 from gpu_pregel.host.traverse.functions import interpreted_function
 from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit, line_of
 from gpu_pregel.host.traverse.labels import LabelBodies
+from gpu_pregel.host.traverse.pairs import PairBodies, check_ends, edge_ends, pair_in_words
 from gpu_pregel.host.traverse.rows import RowBodies, message_fields
 from gpu_pregel.kernels.traverse.fields import Fields
 from gpu_pregel.kernels.traverse.tables import EMPTY
 
 Array = np.ndarray[Any, Any]
+AnyBodies = Bodies | RowBodies | LabelBodies | PairBodies
+"""What the kernels of one of the operators are made from."""
 
 
 class PythonSet:
@@ -153,6 +156,40 @@ class PythonOperators:
         with np.errstate(**STRICT):
             return self._collect(results(), returns)
 
+    def edges(self, active: PythonSet) -> tuple[Array, Array]:
+        """Return the ends of the edges of a set's vertices."""
+        return edge_ends(self._graph, active.flags, 1)
+
+    def intersect_rows(
+        self,
+        bodies: PairBodies,
+        pairs: tuple[Array, Array],
+        arrays: tuple[Any, ...],
+        returns: str | None,
+        only: Iterable[int] | None = None,
+    ) -> Any:
+        """Implement ``intersect_rows``: pairs in ascending order, or ``only`` some."""
+        check_ends(self._graph, *pairs)
+        csr = self._graph.csc if bodies.transpose else self._graph._csr
+        visit = self._called(bodies.visit, "visit", bodies, "sum" if bodies.sums(returns) else None, ends=4)
+        finish = bodies.finish and self._called(bodies.finish, "finish", bodies, "sum" if returns else None, ends=3)
+        results: list[Any] = []
+        with np.errstate(**STRICT):
+            for i in range(len(pairs[0])) if only is None else only:
+                u, v = int(pairs[0][i]), int(pairs[1][i])
+                # Of repeated edges, the first one counts.
+                one, other = (dict(reversed(list(_row(csr, vertex)))) for vertex in (u, v))
+                total: Any = 0
+                for w in sorted(one.keys() & other.keys()):
+                    part = visit(i, u, v, w, one[w], other[w], *arrays)
+                    total += np.asarray(part).item() if bodies.sums(returns) else 0
+                results.append(finish(i, u, v, total, *arrays) if finish else total)
+        if returns is None:
+            return None
+        results = [np.asarray(result).item() for result in results]
+        dtype = np.float64 if any(isinstance(result, float) for result in results) else np.int64
+        return np.array(results, dtype) if returns == "pairs" else sum(results)
+
     def _push(
         self, csr: CSR, body: Function, receives: Function | None, active: PythonSet, arrays: tuple[Any, ...]
     ) -> Iterator[tuple[int, Any]]:
@@ -172,11 +209,17 @@ class PythonOperators:
                     yield v, body(u, v, weight, *arrays)
 
     def _called(
-        self, function: Any, role: str, bodies: Bodies | RowBodies | LabelBodies, returns: str | None, ends: int = 1
+        self,
+        function: Any,
+        role: str,
+        bodies: AnyBodies,
+        returns: str | None,
+        ends: int = 1,
     ) -> Function:
         """Return a function that calls a user's one and checks its result.
 
-        Errors get a note with the vertex or, where the first two arguments are vertices, the edge.
+        Errors get a note with the vertex or, where the first two arguments are vertices, the edge; of the functions of
+        a pair, the vertices are those from the second argument on.
         """
         plain = interpreted_function(function)
         place = f" ({plain.__code__.co_filename}, line {plain.__code__.co_firstlineno})"
@@ -188,8 +231,11 @@ class PythonOperators:
             except Exception as error:
                 if isinstance(error, ValueError) and "destination is read-only" in str(error):
                     raise read_only_error(role, bodies.kinds, place) from error
-                ids = [self._graph.to_ids(np.array([vertex])).tolist()[0] for vertex in arguments[:ends]]
+                vertices = arguments[isinstance(bodies, PairBodies) : ends]
+                ids = [self._graph.to_ids(np.array([vertex])).tolist()[0] for vertex in vertices]
                 where = f"vertex {ids[0]!r}" if ends == 1 else f"the edge from {ids[0]!r} to {ids[1]!r}"
+                if isinstance(bodies, PairBodies):
+                    where = pair_in_words(*ids)
                 error.add_note(f"raised by {role} for {where} ({line_of(function, error.__traceback__)})")
                 raise
             if returns == "message":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_pregel.kernels.algorithms.forward_rows_cuda import ITEMS, TILE, degree_of, joins_another, row_of, rows_of_tile
+from gpu_pregel.kernels.algorithms.forward_rows_cuda import degree_of, joins_another
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add
 from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
@@ -26,6 +26,7 @@ from gpu_pregel.kernels.library.warps_cuda import (
     sum_of_warp,
     sum_up_to,
 )
+from gpu_pregel.kernels.traverse.rows_cuda import ITEMS, TILE, row_of, rows_of_tile
 
 WARP_ENTRIES, BLOCK_ENTRIES = 64, 1024
 """Forward neighbours in the table of a warp and of a block; longer rows are counted in several parts."""

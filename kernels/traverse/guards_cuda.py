@@ -19,12 +19,13 @@ def with_plain_call(function: Any, count: int) -> Any:
 def guard_body(called: Any, count: int, ends: int) -> Any:
     """Return a function of an operator's body, or ``receives``, that records in one more array what it raises.
 
-    ``called`` takes ``count`` arguments, the first ``ends`` of which are vertices; its result is then 0.
+    ``called`` takes ``count`` arguments; its result is then 0. Recorded are the first argument and, if ``ends`` is more
+    than 1, the one of that number.
     """
     names = ", ".join(f"a{k}" for k in range(count))
     source = (
         f"def guarded({names}, failures):\n    result, status = attempt(called, ({names},))\n"
-        f"    if status != 0:\n        record_edge(failures, a0, {'a1' if ends == 2 else 'none'}, status)\n"
+        f"    if status != 0:\n        record_edge(failures, a0, {f'a{ends - 1}' if ends > 1 else 'none'}, status)\n"
         f"    return result\n"
     )
     given: dict[str, Any] = {"attempt": attempt, "record_edge": record_edge, "none": NO_VERTEX}

@@ -31,11 +31,11 @@ class RowOutput:
 
     Attributes
     ----------
-    returns : {"frontier", "sum", None}
+    returns : {"frontier", "sum", "pairs", None}
         The vertices for which ``finish`` returns true are set in a bitmap and appended to a queue; or each warp writes
-        the sum of the results; or nothing is kept.
+        the sum of the results; or the result of each pair is written; or nothing is kept.
     total : dtype or None
-        Of the sum.
+        Of the sum, or of a result.
     offset : dtype
         Of edge positions and degrees.
     """
@@ -48,13 +48,13 @@ class RowOutput:
     def kind(self) -> Any:
         """The type of a kernel's argument ``out``.
 
-        For a frontier: degrees, bitmap, queue, hubs, their first pieces, and figures; else an array for the sums of
-        warps, and the place of the first warp's.
+        For a frontier: degrees, bitmap, queue, hubs, their first pieces, and figures; for pairs, an array for their
+        results; else an array for the sums of warps, and the place of the first warp's.
         """
         if self.returns == "frontier":
             offsets = from_dtype(self.offset)[::1]
             return types.Tuple([offsets, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL])
-        return types.Tuple([self.number[::1], types.uint32])
+        return self.number[::1] if self.returns == "pairs" else types.Tuple([self.number[::1], types.uint32])
 
     @property
     def number(self) -> Any:
@@ -94,11 +94,16 @@ class RowOutput:
                 sums[place] = own
 
         @device
+        def to_pairs(has_row, v, found, arrays, out):
+            if has_row:
+                out[v] = number(finish(v, found, arrays))
+
+        @device
         def to_nothing(has_row, v, found, arrays, out):
             if has_row:
                 finish(v, found, arrays)
 
-        return {"frontier": to_frontier, "sum": to_sum, None: to_nothing}[self.returns]
+        return {"frontier": to_frontier, "sum": to_sum, "pairs": to_pairs, None: to_nothing}[self.returns]
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,14 @@ import numpy as np
 
 from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.compiler_cuda import cuda
-from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, device
-from gpu_pregel.kernels.library.warps_cuda import ALL
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 
 HUB_EDGES = 1024
 """Rows with more edges than this are pushed and pulled in pieces of this size."""
+ITEMS = 8
+"""Stored edges per thread of the kernels that look for the rows of edges."""
+TILE = ITEMS * BLOCK
 
 
 @device
@@ -38,6 +41,31 @@ def lanes_of(start, upto, base):
     if upto < np.uint32(base + np.uint32(WARP)):
         lanes = np.uint32(lanes & np.uint32(bit(np.uint32(upto - base)) - np.uint32(1)))
     return lanes
+
+
+@device
+def row_of(indptr, low, high, e):
+    """Return the row that has edge e, among the rows ``low`` to ``high``."""
+    while low < high:
+        middle = np.uint32(high - (np.uint32(high - low) >> np.uint32(1)))
+        if np.uint64(indptr[middle]) <= e:
+            low = middle
+        else:
+            high = np.uint32(middle - np.uint32(1))
+    return low
+
+
+@device
+def rows_of_tile(indptr, m):
+    """Return the first edge of this lane, and the rows of the first and the last edge of the block's tile."""
+    last_row = np.uint32(np.uint32(len(indptr)) - np.uint32(2))
+    first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE)
+    low, high = np.uint32(0), np.uint32(0)
+    if first < m:
+        low = row_of(indptr, np.uint32(0), last_row, first)
+        high = row_of(indptr, low, last_row, min(np.uint64(first + np.uint64(TILE)), m) - np.uint64(1))
+    warp = np.uint32(cuda.threadIdx.x) >> np.uint32(5)
+    return first + np.uint64(warp * np.uint32(ITEMS * WARP) + lane_number()), low, high
 
 
 @functools.cache

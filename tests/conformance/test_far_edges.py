@@ -51,6 +51,20 @@ def test_operators(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("first", FAR.values(), ids=FAR)
+def test_pairs(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def weigh(i: Any, u: Any, v: Any, w: Any, weight_u: Any, weight_v: Any) -> Any:
+        return i + 3 * w + 5 * int(2 * weight_u) + 7 * int(2 * weight_v)
+
+    graph = _graph()
+    pairs = np.repeat(np.arange(256), 4), np.tile([0, 1, 2, 70], 256)
+    expected = gp.intersect_rows(weigh, gp.Frontier(graph, device="cpu"), pairs=pairs)
+    move_edges(monkeypatch, first)
+    frontier = gp.Frontier(graph, device="emulated")
+    given = frontier.upload(pairs[0]), frontier.upload(pairs[1])
+    assert frontier.download(gp.intersect_rows(weigh, frontier, pairs=given)).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("first", FAR.values(), ids=FAR)
 @pytest.mark.parametrize("directed", [False, True])
 def test_components(directed: bool, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directed graph has no component whose rows are skipped."""

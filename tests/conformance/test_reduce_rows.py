@@ -257,6 +257,20 @@ def test_nothing_is_read_back_where_nothing_is_returned(device: str) -> None:
 
 
 @DEVICES
+def test_a_graph_without_vertices(device: str) -> None:
+    frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=0), device=device)
+
+    def own(v: Any, u: Any, weight: Any) -> Any:
+        return u
+
+    def second(v: Any, result: Any) -> Any:
+        return result
+
+    assert gp.reduce_rows(own, "sum", frontier, finish=second, returns="sum") == 0
+    assert len(gp.reduce_rows(own, "sum", frontier, finish=second)) == 0
+
+
+@DEVICES
 def test_operators_return_nothing(device: str) -> None:
     graph = with_hubs(directed=True)
     frontier = gp.Frontier(graph, device=device)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import gpu_pregel as gp
@@ -18,6 +19,7 @@ from gpu_pregel.algorithms.registry import ALGORITHMS, algorithm
 from gpu_pregel.cli import _warm_record, main, warm
 from gpu_pregel.errors import DeviceError
 from gpu_pregel.kernels.library import cache
+from gpu_pregel.kernels.traverse.pairs_cuda import PIECE
 
 FEW_KINDS = "from gpu_pregel.algorithms import _sample_calls; _sample_calls.WEIGHTS = (None,)\n"
 COMMAND = "import sys; from gpu_pregel.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -182,6 +184,15 @@ def test_samples_are_graphs_that_the_algorithm_accepts(name: str) -> None:
     }
     directions = {"cc": (False, True), "walks": (False, True), "toposort": (True,)}.get(name, (False,))
     assert kinds == {(directed, dtype) for directed in directions for dtype in _sample_calls.WEIGHTS}
+
+
+def test_a_pair_of_a_sample_for_gpus_has_pieces() -> None:
+    shorter = []
+    for graph in _sample_calls.graphs(algorithm("jaccard"), large=False):
+        degrees = graph.simplify(combine="min").out_degrees
+        first, second, _ = graph.to_edgelist()
+        shorter.append(int(np.minimum(degrees[first], degrees[second]).max()))
+    assert sum(length > PIECE for length in shorter) == len(_sample_calls.WEIGHTS)
 
 
 def test_each_value_that_chooses_kernels_is_passed() -> None:

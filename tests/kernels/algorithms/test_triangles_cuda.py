@@ -19,7 +19,7 @@ from gpu_pregel.host.graphs import device_graph
 from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.kernels.algorithms import forward_rows_cuda
 from gpu_pregel.kernels.algorithms import triangles_cuda as kernels
-from gpu_pregel.kernels.algorithms.forward_rows_cuda import TILE
+from gpu_pregel.kernels.traverse.rows_cuda import TILE
 from tests.counts import count as count_accesses
 from tests.counts import count_launches, count_lines
 from tests.devices import EMULATED, SEEDS

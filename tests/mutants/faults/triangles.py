@@ -18,9 +18,12 @@ _ORDERS = f"{_KERNELS}test_any_order_of_the_vertices_gives_the_same_counts[0]"
 _FAR = f"{_KERNELS}test_far_edges[32 bits]"
 _KNOWN = "tests/gpu_pregel/algorithms/test_triangle_count.py::test_known_answers[emulated]"
 
+_SEARCHING = faults_in(
+    "kernels/traverse/rows_cuda.py",
+    ("the first edge of a row is in the row before", "np.uint64(indptr[middle]) <= e", "indptr[middle] < e", _ROWS),
+)
 _MARKING = faults_in(
     "kernels/algorithms/forward_rows_cuda.py",
-    ("the first edge of a row is in the row before", "np.uint64(indptr[middle]) <= e", "indptr[middle] < e", _ROWS),
     (
         "repeated edges are marked",
         "(e == np.uint64(indptr[u]) or indices[e - np.uint64(1)] != v)",
@@ -101,4 +104,4 @@ _COUNTING = faults_in(
     ),
 )
 
-FAULTS = (*_MARKING, *_COUNTING)
+FAULTS = (*_SEARCHING, *_MARKING, *_COUNTING)
