@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._degree_order import count_groups, place_vertices
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.device_csr import scan
+from gpu_pregel.host.graphs.device_sort import scan
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier

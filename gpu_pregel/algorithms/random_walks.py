@@ -16,7 +16,6 @@ from gpu_pregel.algorithms._arguments import (
     vertex_numbers,
 )
 from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._items import items
 from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -25,6 +24,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.items import items
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library.philox import key_of, uniform
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
 from gpu_pregel.algorithms._devices import chooses_device
-from gpu_pregel.algorithms._items import items
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -24,6 +23,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.items import items
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library.philox import key_of, uniform
 
