@@ -120,6 +120,7 @@ def sample_rows(
     if k < 0 and (replace or weighted):
         raise ArgumentError("k is -1, for all edges, which are not drawn: leave out replace and weighted")
     graph, device, transpose = frontier.graph, frontier.device, transpose and frontier.graph.is_directed
+    started = frontier._run.start()
     rows = _vertices(frontier, vertices)
     indptr, indices = _rows_on(graph, device, transpose)
     sums = weight_sums(frontier, transpose=transpose) if weighted else device.empty(0, np.int64)
@@ -146,6 +147,7 @@ def sample_rows(
         process_vertices(_draw_slot, slots, [*given, *options, neighbors], returns=None)
         process_vertices(_resolve_slot, slots, [*given[:3], neighbors, edges], returns=None)
     process_vertices(_look_up, slots, [edges, indices, neighbors], returns=None)
+    frontier._run.record("sample rows", "rows", frontier._active, started)
     return RowSamples(offsets, edges, neighbors)
 
 
@@ -248,16 +250,16 @@ def _sum_row(v: Any, indptr: Any, weights: Any, maxima: Any, scales: Any, sums: 
 
 
 def _scale_edge(e: Any, indptr: Any, weights: Any, maxima: Any, scales: Any, amounts: Any) -> None:
-    v = _row_of(indptr, e)
+    v = row_of(indptr, e)
     amounts[e] = _scaled(weights[e], maxima[v], scales[v])
 
 
 def _sum_edge(e: Any, indptr: Any, before: Any, sums: Any) -> None:
     # The sums of all edges may exceed 64 bits, but not the differences within a row.
-    sums[e] = before[e + 1] - before[np.int64(indptr[_row_of(indptr, e)])]
+    sums[e] = before[e + 1] - before[np.int64(indptr[row_of(indptr, e)])]
 
 
-def _row_of(offsets: Any, e: Any) -> Any:
+def row_of(offsets: Any, e: Any) -> Any:
     """Return the row of element e: the last one that begins at it or before."""
     low, high = np.int64(0), np.int64(len(offsets))
     while low < high:
@@ -347,7 +349,7 @@ def _draw_slot(
     edges: Any,
 ) -> None:
     """Draw one edge; without replacement, it may be one that another draw gives too."""
-    i = _row_of(offsets, s)
+    i = row_of(offsets, s)
     v, d, count = np.int64(vertices[i]), s - offsets[i], offsets[i + 1] - offsets[i]
     begin, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
     stream = i if by_position else v
@@ -361,7 +363,7 @@ def _draw_slot(
 
 def _resolve_slot(s: Any, vertices: Any, offsets: Any, indptr: Any, draws: Any, edges: Any) -> None:
     """Choose the edge that was drawn, or the last one allowed if an earlier draw of the row has chosen it."""
-    i = _row_of(offsets, s)
+    i = row_of(offsets, s)
     v, first, count = np.int64(vertices[i]), offsets[i], offsets[i + 1] - offsets[i]
     begin, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
     is_taken = count < end - begin and _is_taken(draws, first, end - count, s - first)
