@@ -102,7 +102,11 @@ def _find_least(v: Any, least: Any, distances: Any) -> Any:
     return 0
 
 
-def shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
+def _set_source(v: Any, distances: Any) -> None:
+    distances[v] = 0
+
+
+def shorten_near(near: Frontier, delta: float) -> Any:
     """Relax the edges of near vertices until none is left, then make the next far ones near."""
     n, dtype = near.graph.num_vertices, _distance_type(near.graph)
     is_float, unreached = np.dtype(dtype).kind == "f", _unreached(dtype)
@@ -110,7 +114,8 @@ def shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
     largest = float(np.finfo(dtype).max) if is_float else UNREACHED - 1
     width: Any = min(delta, largest) if is_float else max(1, int(min(delta, largest)))
     relax = _relax(dtype)
-    distances = near.upload(_start(near.graph, sources))
+    distances = near.full(unreached, dtype)
+    process_vertices(_set_source, near, [distances], returns=None)
     far, limit = near.chosen([]), width
     # Each bucket settles a vertex; within it, paths have less than n edges.
     buckets = Advance("settling vertices", near.device, n)

@@ -22,6 +22,7 @@ from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.arrays import arange
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import count_labels
 
@@ -134,7 +135,7 @@ def cdlp(
         stats, trace = phases.stats(), phases.trace()
     else:
         frontier = Frontier(_with_all_neighbours(graph), device=device, progress=progress)
-        labels = _by_operators(frontier, starts, iterations)
+        labels = _by_operators(frontier, None if order is None else starts, iterations)
         stats, trace = frontier.stats(), frontier.trace()
     if order is not None:
         labels = target.upload(order[to_host(labels)])
@@ -186,9 +187,10 @@ def _on_cpu(
     return labels
 
 
-def _by_operators(frontier: Frontier, starts: Array, iterations: int) -> Any:
+def _by_operators(frontier: Frontier, starts: Array | None, iterations: int) -> Any:
     """Run the iterations by operators; ``frontier`` is of a graph whose rows have all neighbours."""
-    labels, others = frontier.upload(starts), frontier.full(0, np.uint32)
+    labels = arange(frontier, dtype=np.uint32) if starts is None else frontier.upload(starts)
+    others = frontier.full(0, np.uint32)
     for _ in range(iterations):
         changed = count_labels(_label_of, frontier, (labels, others), finish=_take, returns="sum")
         labels, others = others, labels

@@ -199,7 +199,7 @@ def sssp(
         trace = tuple({"phase": "shorten paths", **row} for row in found.trace)
         return Distances(graph, stats, trace, sources, delta=math.inf, distances=found.values)
     near = Frontier(graph, sources, device=device, threads=threads, progress=progress)
-    distances = shorten_near(near, sources, width)
+    distances = shorten_near(near, width)
     return Distances(graph, near.stats(), near.trace(), sources, delta=width, distances=distances)
 
 

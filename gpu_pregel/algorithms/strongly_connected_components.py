@@ -20,6 +20,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.arrays import arange
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
@@ -180,7 +181,7 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     indptr, indices, _ = live.csr()
     in_indptr, in_indices, _ = live.csc()
     labels = live.full(_NONE, np.int64)
-    colors = live.upload(np.arange(n))
+    colors = arange(live)
     rows = indptr, indices, in_indptr, in_indices, labels, colors
     # Each round finds at least the component of the smallest vertex that is left.
     components = Advance("finding components", live.device, n + 1)

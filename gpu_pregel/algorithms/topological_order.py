@@ -19,8 +19,9 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.host.traverse.arrays import argsort
 from gpu_pregel.host.traverse.frontier import Frontier
-from gpu_pregel.host.traverse.operators import process_edges
+from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
@@ -126,6 +127,18 @@ def _on_cpu(graph: Graph, target: Device, progress: bool) -> tuple[Any, ...]:
     return waiting, levels, order, phases.stats(), phases.trace()
 
 
+def _count(u: int, v: int, weight: float, waiting: Any) -> None:
+    atomics.add(waiting, v, 1)
+
+
+def _start(v: int, waiting: Any, levels: Any) -> bool:
+    """Return whether v has no in-edges, and thus is on the first level."""
+    if waiting[v] > 0:
+        return False
+    levels[v] = 0
+    return True
+
+
 def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int) -> bool:
     """Remove an edge; true for the last one into v, whose level is known then."""
     if atomics.add(waiting, v, -1) != 1:
@@ -135,9 +148,10 @@ def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int
 
 
 def _by_operators(graph: Graph, target: Device, progress: bool) -> tuple[Any, ...]:
-    frontier = Frontier(graph, graph.in_degrees == 0, device=target.name, progress=progress)
-    waiting = frontier.upload(graph.in_degrees)
-    found = frontier.upload(np.where(graph.in_degrees == 0, 0, -1))
+    frontier = Frontier(graph, device=target.name, progress=progress)
+    waiting, found = frontier.full(0, np.int64), frontier.full(-1, np.int64)
+    process_edges(_count, frontier, [waiting], returns=None)
+    frontier = process_vertices(_start, frontier, [waiting, found], returns="frontier")
     level = 0
     removed = Advance("ordering vertices", target, graph.num_vertices)
     while frontier:
@@ -145,8 +159,7 @@ def _by_operators(graph: Graph, target: Device, progress: bool) -> tuple[Any, ..
         level += 1
         frontier = process_edges(_remove, frontier, [waiting, found, level])
     levels = frontier.download(found)
-    order = np.lexsort((np.arange(len(levels)), levels))
-    return frontier.download(waiting), levels, order, frontier.stats(), frontier.trace()
+    return frontier.download(waiting), levels, frontier.download(argsort(found)), frontier.stats(), frontier.trace()
 
 
 def _find_cycle(graph: Graph, waiting: Array) -> Array:

@@ -171,6 +171,25 @@ def permutation(frontier: Frontier, seed: int, size: int | None = None) -> Array
     return argsort(random_keys(frontier, seed, size))
 
 
+def copy(array: Array) -> Array:
+    """Return a copy of an array in the memory of its device.
+
+    Raises
+    ------
+    ArgumentTypeError
+        ``array`` is not an array with one dimension and a dtype of numbers.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, numpy as np
+    >>> array = np.array([1, 2])
+    >>> gp.arrays.copy(array).tolist(), gp.arrays.copy(array) is array
+    ([1, 2], False)
+    """
+    device = check_array("array", array)
+    return array.copy() if device is None else device.copy(array, array.dtype)
+
+
 def sort(array: Array) -> Array:
     """Return a sorted copy of an array.
 

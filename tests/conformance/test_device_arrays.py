@@ -175,6 +175,21 @@ def _philox_by_hand(counters: list[int], key: list[int]) -> int:
 
 
 @DEVICES
+def test_copies_are_independent(device: str) -> None:
+    frontier = frontier_on(device)
+    array = frontier.upload(np.arange(9))
+    copied = gp.arrays.copy(array)
+
+    def clear(v: Any, copied: Any) -> None:
+        copied[v] = 0
+
+    gp.process_vertices(clear, frontier, [copied], returns=None)
+    assert frontier.download(array).tolist() == list(range(9))
+    assert frontier.download(copied).tolist() == [0] * 9
+    assert gp.arrays.copy(frontier.upload(np.zeros(0, np.float32))).size == 0
+
+
+@DEVICES
 def test_positions_of_any_integer_dtype(device: str) -> None:
     frontier = frontier_on(device)
     values = frontier.upload(np.array([1.5, 2.5, 3.5]))
