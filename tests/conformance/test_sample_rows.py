@@ -176,6 +176,16 @@ def test_weights_of_all_magnitudes(scale: float) -> None:
             assert abs(counts[one] - times * share) <= 4.5 * (times * share * (1 - share)) ** 0.5
 
 
+@DEVICES
+def test_sums_of_long_rows(device: str) -> None:
+    """Equal weights of any size make sums of any length that are below 2^62, and all edges are alike."""
+    for weight in (1.0, 3e-310, 1.7e308):
+        graph = gp.Graph.from_edgelist([0] * 3_000, range(3_000), [weight] * 3_000, directed=True)
+        frontier = gp.Frontier(graph, [0], device=device)
+        found = gp.sample_rows(frontier, 1_000, weighted=True, replace=True)
+        assert frontier.download(found.edges).tolist() == [int(uniform(key_of(0), 0, d) * 3_000) for d in range(1_000)]
+
+
 @EMULATED
 def test_sums_of_weights_are_the_same_on_every_device() -> None:
     graph = with_hub(weight=lambda e: np.random.default_rng(1).random(len(e)) ** 20)

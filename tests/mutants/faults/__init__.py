@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.faults import (
     agents_beside,
+    arrays,
     chains,
     components,
     csr,
@@ -25,6 +26,7 @@ FAULTS = (
     *supersteps.FAULTS,
     *rows.FAULTS,
     *reductions.FAULTS,
+    *arrays.FAULTS,
     *chains.FAULTS,
     *warp_chains.FAULTS,
     *frontier.FAULTS,
