@@ -68,7 +68,8 @@ def check_all(frontier: gp.Frontier, values: Any) -> None:
         assert_same(down(gp.arrays.prefix_sums(array)), np.append(dtype(0), np.cumsum(values, dtype=dtype)))
         exact = values.astype(object)
         counts = [int(np.count_nonzero(exact == number)) for number in range(9)]
-        assert_same(down(gp.arrays.histogram(array, 9)), np.array(counts))
+        for size in (0, 7, 9):
+            assert_same(down(gp.arrays.histogram(array, size)), np.array(counts[:size], np.int64))
     assert_same(down(array), values)
 
 

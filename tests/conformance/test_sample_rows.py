@@ -14,6 +14,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
+from gpu_pregel.host.traverse.samples import first_above
 from gpu_pregel.kernels.library.philox import key_of, uniform
 from tests.devices import EMULATED, GPUS, examples, on
 from tests.graphs import arrays, edge_lists
@@ -124,13 +125,16 @@ def test_all_edges_and_every_vertex(device: str) -> None:
     small = gp.Graph.from_edgelist([0, 0, 1, 4], [1, 2, 2, 4], num_vertices=6)
     for k in (-1, 1, 2):
         check(device, small, None, k, 1)
-    # A frontier in the form that operators return.
-    frontier = gp.Frontier(small, device=device)
+    # Frontiers in the forms that operators return; the last one has a queue of any order.
+    frontier, hub = gp.Frontier(small, device=device), gp.Frontier(graph, [3], device=device)
     odd = gp.process_vertices(lambda v: v % 2 == 1, frontier, returns="frontier")
-    for one in (odd, gp.process_edges(lambda u, v, weight: v != 1, odd)):
-        found = gp.sample_rows(one, -1)
-        degrees = small.out_degrees[one.vertices()]
-        assert frontier.download(found.offsets).tolist() == [0, *np.cumsum(degrees)]
+    ends = [
+        gp.process_edges(lambda u, v, weight: v != 1, odd),
+        gp.process_edges(lambda u, v, weight: True, hub, mode="push"),
+    ]
+    for one in (odd, *ends):
+        degrees = one.graph.out_degrees[one.vertices()]
+        assert one.download(gp.sample_rows(one, -1).offsets).tolist() == [0, *np.cumsum(degrees)]
 
 
 @DEVICES
@@ -174,6 +178,12 @@ def test_weights_of_all_magnitudes(scale: float) -> None:
     for counts, expected in ((orders, shares), (singles, {1: 1 / 6, 2: 2 / 6, 4: 3 / 6})):
         for one, share in expected.items():
             assert abs(counts[one] - times * share) <= 4.5 * (times * share * (1 - share)) ** 0.5
+
+
+def test_the_first_sum_above_a_value() -> None:
+    sums = np.array([9, 0, 3, 3, 7, 9])
+    for value in range(7):
+        assert first_above(value, sums, 1, 5) == 1 + np.searchsorted(sums[1:5], value, "right")
 
 
 @DEVICES

@@ -115,9 +115,9 @@ _ROWS = faults_in(
         _DIFFERENT,
     ),
     (
-        "a draw that falls back on an edge takes it from itself",
-        "earlier < 0 or earlier >= d:",
-        "earlier < 0 or earlier > d:",
+        "an edge that no earlier draw fell back on is taken",
+        "            return False\n        d = earlier\n",
+        "            return True\n        d = earlier\n",
         _DIFFERENT,
     ),
     (
@@ -143,7 +143,7 @@ _ROWS = faults_in(
         "an edge has the weights of those up to it only",
         "        if sums[middle] > value:",
         "        if sums[middle] >= value:",
-        _WEIGHTED,
+        f"{_SAMPLES}test_the_first_sum_above_a_value",
     ),
     (
         "skipped edges keep their weights",
