@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.postgres import PostgresStore as PostgresStore
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
+    from gpu_pregel.host.traverse import arrays as arrays
     from gpu_pregel.host.traverse.buckets import Buckets as Buckets
     from gpu_pregel.host.traverse.combiners import Combiner as Combiner
     from gpu_pregel.host.traverse.frontier import Frontier as Frontier
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.traverse.operators import process_edges as process_edges
     from gpu_pregel.host.traverse.operators import process_vertices as process_vertices
     from gpu_pregel.host.traverse.operators import reduce_rows as reduce_rows
+    from gpu_pregel.host.traverse.samples import sample_rows as sample_rows
     from gpu_pregel.io import read_graph as read_graph
     from gpu_pregel.kernels.library import atomics as atomics
     from gpu_pregel.kernels.library import sorted_rows as sorted_rows
@@ -124,6 +126,7 @@ _HOMES = {
     "VertexContext": "gpu_pregel.kernels.programs.functions",
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
+    "arrays": "gpu_pregel.host.traverse",
     "atomics": "gpu_pregel.kernels.library",
     "count_labels": "gpu_pregel.host.traverse.operators",
     "errors": "gpu_pregel",
@@ -137,13 +140,14 @@ _HOMES = {
     "read_graph": "gpu_pregel.io",
     "reduce_rows": "gpu_pregel.host.traverse.operators",
     "run": "gpu_pregel.host.mixed.run",
+    "sample_rows": "gpu_pregel.host.traverse.samples",
     "sorted_rows": "gpu_pregel.kernels.library",
     "uniform": "gpu_pregel.host.graphs.generators",
     "workflows": "gpu_pregel",
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_MODULES = ("agents", "atomics", "errors", "networkx", "sorted_rows", "workflows")
+_MODULES = ("agents", "arrays", "atomics", "errors", "networkx", "sorted_rows", "workflows")
 """The public names that are modules."""
 
 _FUNCTIONS = {

@@ -14,6 +14,7 @@ import numpy as np
 from gpu_pregel.algorithms._levels import Level, LevelPhases, Objective, Search, is_serial
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.traverse.arrays import arange, argsort, copy, histogram, prefix_sums, unique
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library import atomics
@@ -155,6 +156,16 @@ def _look_up(v: Any, table: Any, labels: Any, found: Any) -> Any:
     return 0
 
 
+def _find_first_part(v: Any, communities: Any, refined: Any, first: Any) -> None:
+    """Find the smallest part of each community."""
+    atomics.min(first, communities[v], refined[v])
+
+
+def _start_part(v: Any, communities: Any, refined: Any, first: Any, starts: Any) -> None:
+    """Let a part start in the smallest part of its community."""
+    atomics.store(starts, refined[v], first[communities[v]])
+
+
 def _pair_edges(
     u: Any, indptr: Any, indices: Any, weights: Any, step: Any, labels: Any, pairs: Any, sums: Any, counts: Any
 ) -> Any:
@@ -291,9 +302,9 @@ class OperatorLevels:
 
     def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Any:
         n, frontier = level.n, self._frontier
-        labels = frontier.upload(np.arange(n, dtype=np.uint32)) if starts is None else starts
+        labels = arange(frontier, n, dtype=np.uint32) if starts is None else starts
         totals = self._sum_totals(level, labels)
-        active, targets = self._array(n, np.int32, 1), frontier.upload(frontier.download(labels))
+        active, targets = self._array(n, np.int32, 1), copy(labels)
         scratch = (self._array(level.m, np.uint32), self._array(level.m, np.int64))
         batches, block = search.batches(level)
         step, start = search.order(batches)
@@ -330,11 +341,10 @@ class OperatorLevels:
         return totals
 
     def number(self, labels: Any) -> tuple[Any, int]:
-        frontier = self._frontier
-        _, first, inverse = np.unique(frontier.download(labels), return_index=True, return_inverse=True)
-        numbers = np.empty(len(first), np.uint32)
-        numbers[np.argsort(first)] = np.arange(len(first))
-        return frontier.upload(numbers[inverse]), len(first)
+        found = unique(labels)
+        # The position of each label among the labels by their first vertices.
+        positions = argsort(argsort(found.firsts))
+        return self.look_up(positions, found.numbers), found.firsts.size
 
     def look_up(self, table: Any, labels: Any) -> Any:
         found = self._array(len(labels), np.uint32)
@@ -342,13 +352,11 @@ class OperatorLevels:
         return found
 
     def common_starts(self, communities: Any, refined: Any, count: int) -> Any:
-        frontier = self._frontier
-        groups, parts = frontier.download(communities), frontier.download(refined)
-        first = np.full(len(groups), len(groups), np.uint32)
-        np.minimum.at(first, groups, parts)
-        starts = np.empty(count, np.uint32)
-        starts[parts] = first[groups]
-        return frontier.upload(starts)
+        vertices, size = self._first(len(communities)), len(communities)
+        first, starts = self._array(size, np.uint32, size), self._array(count, np.uint32)
+        process_vertices(_find_first_part, vertices, (communities, refined, first), returns=None)
+        process_vertices(_start_part, vertices, (communities, refined, first, starts), returns=None)
+        return starts
 
     def aggregate(self, level: Level, labels: Any, count: int) -> Level:
         frontier, vertices = self._frontier, self._first(level.n)
@@ -357,22 +365,20 @@ class OperatorLevels:
         counts = self._array(count, np.int64)
         graph = (level.indptr, level.indices, *self._weights(level))
         process_vertices(_pair_edges, vertices, (*graph, labels, pairs, sums, counts))
-        indptr = np.zeros(count + 1, np.int64)
-        np.cumsum(frontier.download(counts), out=indptr[1:])
-        indices, weights = self._array(indptr[-1], np.uint32), self._array(indptr[-1], np.int64)
-        nexts = frontier.upload(indptr[:-1])
+        indptr = prefix_sums(counts)
+        total = int(frontier.download(indptr[count:])[0])
+        indices, weights = self._array(total, np.uint32), self._array(total, np.int64)
+        nexts = copy(indptr[:count])
         process_vertices(_place_pairs, vertices, (level.n, pairs, sums, nexts, indices, weights))
         degrees = self._array(count, np.int64)
         process_vertices(_add_total, vertices, (labels, level.degrees, degrees))
-        return Level(level.number + 1, frontier.upload(indptr), indices, weights, degrees)
+        return Level(level.number + 1, indptr, indices, weights, degrees)
 
     def refine(self, level: Level, communities: Any, count: int, objective: Objective) -> Any:
-        n, frontier = level.n, self._frontier
-        groups = frontier.download(communities)
-        members = frontier.upload(np.argsort(groups, kind="stable").astype(np.uint32))
-        starts = frontier.upload(np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=count))]))
-        refined = frontier.upload(np.arange(n, dtype=np.uint32))
-        state = (communities, refined, frontier.upload(frontier.download(level.degrees)), self._array(n, np.int64))
+        n = level.n
+        members, starts = argsort(communities), prefix_sums(histogram(communities, count))
+        refined = arange(self._frontier, n, dtype=np.uint32)
+        state = (communities, refined, copy(level.degrees), self._array(n, np.int64))
         graph = (level.indptr, level.indices, *self._weights(level), level.degrees)
         scratch = (self._array(level.m, np.uint32), self._array(level.m, np.int64))
         scale = (objective.rate, objective.unit)

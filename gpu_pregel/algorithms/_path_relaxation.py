@@ -55,7 +55,7 @@ def shorten(run: AlgorithmRun, sources: Array, delta: float | None, limit: float
     """Return delta and the distances; a finite one shortens the paths to near vertices first."""
     if delta is None or delta == np.inf:
         return np.inf, _shorten_all(run, sources)
-    return delta, _shorten_near(run.frontier(sources), sources, delta)
+    return delta, _shorten_near(run.frontier(sources), delta)
 
 
 def _shorten_all(run: AlgorithmRun, sources: Array) -> Any:
@@ -108,7 +108,11 @@ def _find_least(v: Any, least: Any, distances: Any) -> Any:
     return 0
 
 
-def _shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
+def _set_source(v: Any, distances: Any) -> None:
+    distances[v] = 0
+
+
+def _shorten_near(near: Frontier, delta: float) -> Any:
     """Relax the edges of near vertices until none is left, then make the next far ones near."""
     n, dtype = near.graph.num_vertices, _distance_type(near.graph)
     is_float, unreached = np.dtype(dtype).kind == "f", _unreached(dtype)
@@ -116,7 +120,8 @@ def _shorten_near(near: Frontier, sources: Array, delta: float) -> Any:
     largest = float(np.finfo(dtype).max) if is_float else UNREACHED - 1
     width: Any = min(delta, largest) if is_float else max(1, int(min(delta, largest)))
     relax = _relax(dtype)
-    distances = near.upload(_start(near.graph, sources))
+    distances = near.full(unreached, dtype)
+    process_vertices(_set_source, near, [distances], returns=None)
     far, limit = near.chosen([]), width
     # Each bucket settles a vertex; within it, paths have less than n edges.
     buckets = Advance("settling vertices", near.device, n)

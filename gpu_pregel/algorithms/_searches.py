@@ -16,6 +16,7 @@ from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.items import items
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
@@ -176,9 +177,9 @@ def _by_operators(everyone: Frontier, sources: Array, transpose: bool, by_source
     unit = inverse_unit(everyone.graph.num_vertices if by_source else len(sources))
     for first in range(0, len(sources), _WORD_BITS):
         batch = sources[first : first + _WORD_BITS]
-        bits = np.zeros(everyone.graph.num_vertices, np.uint64)
-        np.bitwise_or.at(bits, batch, np.uint64(1) << np.arange(len(batch), dtype=np.uint64))
-        seen, visit, found = everyone.upload(bits), everyone.upload(bits), everyone.full(0, np.uint64)
+        seen, visit, found = (everyone.full(0, np.uint64) for _ in range(3))
+        starts = [everyone.upload(batch), seen, visit]
+        process_vertices(_set_bits, items(len(batch), everyone.device), starts, returns=None)
         frontier, distance = everyone.chosen(batch), 0
         levels = Advance("searching levels", everyone.device, everyone.graph.num_vertices - 1)
         while frontier := process_edges(_spread, frontier, [seen, visit, found], transpose=transpose):
@@ -192,10 +193,21 @@ def _by_operators(everyone: Frontier, sources: Array, transpose: bool, by_source
     return everyone.download(figures).reshape(rows, _FIGURES)
 
 
+def _set_bits(i: int, batch: Any, seen: Any, visit: Any) -> None:
+    """Set the bit of source i."""
+    atomics.add(seen, batch[i], np.uint64(1) << np.uint64(i))
+    atomics.add(visit, batch[i], np.uint64(1) << np.uint64(i))
+
+
+def _set_source(v: int, hops: Any) -> None:
+    hops[v] = 0
+
+
 def _hops_by_operators(everyone: Frontier, sources: Array, transpose: bool, limit: int | None) -> Array:
     """Search level by level."""
     frontier = everyone.chosen(sources)
-    hops = everyone.upload(np.where(frontier.flags(), 0, -1).astype(np.int32))
+    hops = everyone.full(-1, np.int32)
+    process_vertices(_set_source, frontier, [hops], returns=None)
     distance = 0
     visits = Advance("searching levels", everyone.device, everyone.graph.num_vertices)
     while frontier and distance != limit:

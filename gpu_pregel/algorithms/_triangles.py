@@ -16,7 +16,7 @@ import numpy as np
 from gpu_pregel.algorithms._degree_order import count_groups, place_vertices
 from gpu_pregel.algorithms._driver import AlgorithmRun
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.device_csr import scan
+from gpu_pregel.host.graphs.device_sort import scan
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import intersect_rows

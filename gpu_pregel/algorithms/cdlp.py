@@ -20,6 +20,7 @@ from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
+from gpu_pregel.host.traverse.arrays import arange
 from gpu_pregel.host.traverse.operators import count_labels
 
 Array = np.ndarray[Any, Any]
@@ -172,7 +173,9 @@ def propagate(run: AlgorithmRun, labels: Array, rows_are_sorted: bool, iteration
 def propagate_by_operators(run: AlgorithmRun, labels: Any, rows_are_sorted: bool, iterations: int) -> Any:
     """On the other devices, run the iterations by operators, on a graph whose rows have all neighbours."""
     frontier = run.frontier(graph=_with_all_neighbours(run.graph))
-    labels, others = frontier.upload(labels), frontier.full(0, np.uint32)
+    # Without an order of the ids, labels begin as the numbers of the vertices.
+    labels = arange(frontier, dtype=np.uint32) if rows_are_sorted else frontier.upload(labels)
+    others = frontier.full(0, np.uint32)
     for _ in range(iterations):
         changed = count_labels(_label_of, frontier, (labels, others), finish=_take, returns="sum")
         labels, others = others, labels

@@ -185,10 +185,15 @@ def peel(run: AlgorithmRun) -> Array:
     return np.asarray(cores)
 
 
+def _set_degree(v: Any, indptr: Any, degrees: Any) -> None:
+    degrees[v] = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+
+
 def peel_by_operators(run: AlgorithmRun) -> Any:
     """On the other devices, remove vertices level by level."""
     left = run.frontier(graph=without_repetitions(run.graph))
-    degrees, cores = left.upload(left.graph.out_degrees), left.full(-1, np.int32)
+    degrees, cores = left.full(0, np.int64), left.full(-1, np.int32)
+    process_vertices(_set_degree, left, [left.graph._csr_on(left.device, 0)[0], degrees], returns=None)
     k = 0
     # Each round removes vertices, or finds the level at which the next one does.
     advance = Advance("removing vertices", left.device, 2 * len(left))

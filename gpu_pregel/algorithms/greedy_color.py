@@ -14,20 +14,28 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._driver import AlgorithmRun, documented
-from gpu_pregel.algorithms._random_order import check_seed, random_keys
+from gpu_pregel.algorithms._random_order import check_seed, keys_on_device, random_keys
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.traverse.operators import reduce_rows
+from gpu_pregel.host.traverse.arrays import argsort
+from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.items import items
+from gpu_pregel.host.traverse.operators import process_vertices, reduce_rows
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
 _ORDERS = ("log_degree", "degree", "random")
+_BY_LOGARITHM, _BY_DEGREE = 0, 1
+"""Places in ``_ORDERS``."""
 _BLOCK_BITS = 6
 """Ties are broken by the random key of a block of 64 vertices, then by number: rows read in turn are close."""
+_LAST = (1 << _BLOCK_BITS) - 1
+_LARGEST = (1 << 32) - 1
+"""A larger size than any degree."""
 _PARTS = 64
 """Parts of the counting sort that threads claim."""
 _SERIAL_EDGES = 1 << 14
@@ -190,10 +198,8 @@ def _sorted_by_class(run: AlgorithmRun, seed: int) -> tuple[Array, Array, int]:
 def color_by_operators(run: AlgorithmRun, order: str, seed: int) -> Array:
     """On the other devices, return the colours."""
     graph, n, active = run.graph, run.graph.num_vertices, run.frontier()
-    ranks = np.empty(n, np.uint32)
-    ranks[_vertex_order(graph, order, seed)] = np.arange(n, dtype=np.uint32)
     colors = active.full(0, np.uint32)
-    arrays = active.upload(ranks), colors, active.full(1, np.int64)
+    arrays = _ranks(active, order, seed), colors, active.full(1, np.int64)
     # In each round, the first vertex in the order that has no colour gets one, or looks among the next colours.
     rounds = n * (1 + int(graph.out_degrees.max(initial=0)) // _WINDOW)
     advance = Advance("coloring vertices", active.device, rounds)
@@ -201,6 +207,32 @@ def color_by_operators(run: AlgorithmRun, order: str, seed: int) -> Array:
         active = reduce_rows(_colors_before, "or", active, arrays, finish=_color)
         advance.take()
     return active.download(colors) - np.uint32(1)
+
+
+def _ranks(everyone: Frontier, order: str, seed: int) -> Any:
+    """Return different numbers, uint64[n], in whose order the vertices are, in device memory."""
+    graph, device = everyone.graph, everyone.device
+    blocks = keys_on_device(items(-(-graph.num_vertices >> _BLOCK_BITS), device), seed)
+    # The position of each block in the order of their keys.
+    positions = argsort(argsort(blocks))
+    ranks = everyone.full(0, np.uint64)
+    given = (graph._csr_on(device, 0)[0], positions, _ORDERS.index(order), ranks)
+    process_vertices(_rank, everyone, given, returns=None)
+    return ranks
+
+
+def _rank(v: Any, indptr: Any, positions: Any, order: Any, ranks: Any) -> None:
+    """Rank v by descending degree, by that of its binary digits, or by none; then by its block, then by number."""
+    degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+    size = np.int64(0)
+    if order == _BY_DEGREE:
+        size = degree
+    elif order == _BY_LOGARITHM:
+        while degree > 0:
+            size += 1
+            degree //= 2
+    place = positions[v >> _BLOCK_BITS] << _BLOCK_BITS | v & _LAST
+    ranks[v] = np.uint64(_LARGEST - size) << np.uint64(32) | np.uint64(place)
 
 
 def _colors_before(v: Any, u: Any, weight: Any, ranks: Any, colors: Any, lowest: Any) -> int:

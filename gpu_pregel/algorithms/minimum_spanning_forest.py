@@ -21,6 +21,7 @@ from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.advance import Advance
+from gpu_pregel.host.traverse.arrays import argsort, take, unique
 from gpu_pregel.host.traverse.operators import process_vertices, reduce_rows
 from gpu_pregel.kernels.library import atomics
 
@@ -186,6 +187,7 @@ def grow_by_operators(run: AlgorithmRun, maximum: bool) -> tuple[Any, ...]:
     own_weights, own_pairs = everything.full(0, dtype), everything.full(0, np.int64)
     # Each edge of the forest makes one tree of two.
     advance = Advance("joining trees", everything.device, n)
+    size = 0
     while True:
         best, pairs = everything.full(worst, dtype), everything.full(_NO_EDGE, np.int64)
         state = labels, own_weights, own_pairs, best, worst, sign
@@ -195,14 +197,14 @@ def grow_by_operators(run: AlgorithmRun, maximum: bool) -> tuple[Any, ...]:
         if not joined:
             break
         advance.take(int(joined))
+        size += int(joined)
         process_vertices(_flatten, everything, (labels, parents), returns=None)
-    edges, edge_weights, roots = map(everything.download, (chosen, chosen_weights, labels))
-    taken = np.flatnonzero(edges >= 0)
-    taken = taken[np.argsort(edges[taken])]
-    ends = np.stack([edges[taken] >> 32, edges[taken] & 0xFFFFFFFF], axis=1).astype(np.uint32)
-    found = None if graph.weights is None else edge_weights[taken]
-    _, first, ranks = np.unique(roots, return_index=True, return_inverse=True)
-    return ends, found, first.astype(np.uint32)[ranks]
+    # The edges of the forest are behind the -1 of vertices that did not choose any.
+    taken, trees = argsort(chosen)[n - size :], unique(labels)
+    edges, found = everything.download(take(chosen, taken)), everything.download(take(chosen_weights, taken))
+    ends = np.stack([edges >> 32, edges & 0xFFFFFFFF], axis=1).astype(np.uint32)
+    roots = everything.download(take(trees.firsts, trees.numbers)).astype(np.uint32)
+    return ends, None if graph.weights is None else found, roots
 
 
 def _start(v: Any, labels: Any, parents: Any) -> None:

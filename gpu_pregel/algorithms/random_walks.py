@@ -7,6 +7,7 @@ rejection, as by Ke Yang et al.: KnightKing: A Fast Distributed Graph Random Wal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,15 @@ from gpu_pregel.algorithms._arguments import (
     vertex_numbers,
 )
 from gpu_pregel.algorithms._driver import AlgorithmRun, documented
-from gpu_pregel.algorithms._items import items
 from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.graph import Graph, GraphLike
+from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.items import isolated
 from gpu_pregel.host.traverse.operators import process_vertices
+from gpu_pregel.host.traverse.samples import draw, weight_sums
 from gpu_pregel.kernels.library.philox import key_of, uniform
 
 Array = np.ndarray[Any, Any]
@@ -35,6 +36,8 @@ _DRAWS = 2 * _TRIALS + 1
 """Random numbers of a step."""
 _CHUNK = 256
 """Walks that a CPU thread claims at a time."""
+_STEPS = 64
+"""Steps that a walk makes in one call."""
 _LONGEST = (1 << 32) // _DRAWS - 1
 _SCALE = 2.0**500
 """Factor of weights, which sum to at most 1e150, so that shares of the smallest ones do not underflow."""
@@ -172,51 +175,25 @@ def walk_by_kernel(run: AlgorithmRun, first: Array, width: int, options: tuple[i
 
 
 def walk_by_operators(run: AlgorithmRun, first: Array, width: int, options: tuple[int, bool, float, float]) -> Array:
-    """On the other devices, and for other than uniform walks, make all walks step by step."""
-    graph, walkers = run.graph, run.frontier(graph=items(len(first)))
+    """On the other devices, and for other than uniform walks, make all walks, several steps at a time."""
+    graph, walkers = run.graph, run.frontier(graph=isolated(len(first)))
     key, weighted, p, q = options
-    walks = walkers.full(-1, np.int64, len(first) * width)
-    process_vertices(_begin, walkers, [walks, width, walkers.upload(first)])
     device = walkers.device
-    indptr, indices, cumulative = _edges(graph, device, weighted)
+    walks = walkers.full(-1, np.int64, len(first) * width)
+    process_vertices(_begin, walkers, [walks, width, walkers.upload(first)], returns=None)
+    everyone = Frontier(graph, device=device.name, threads=device.threads)
+    sums = weight_sums(everyone) if weighted else device.empty(0, np.int64)
     biased = p != 1.0 or q != 1.0
-    weights = _weights(graph, device) if weighted and biased else device.full(0, 0.0, np.float64)
-    for step in range(1, width):
-        arrays = [walks, width, step, key, indptr, indices, cumulative]
-        if biased and step > 1:
-            process_vertices(_biased_step, walkers, [*arrays, weights, 1.0 / p, 1.0 / q])
+    weights = everyone.csr().weights if weighted and biased else device.empty(0, np.float64)
+    arrays = [walks, width, key, *graph._csr_on(device, 0), sums]
+    # The first step has no bias, as there is none before it.
+    ends = [1, *range(2, width, _STEPS), width] if biased else [*range(1, width, _STEPS), width]
+    for begin, end in pairwise(ends):
+        if biased and begin > 1:
+            process_vertices(_biased_steps, walkers, [*arrays, begin, end, weights, 1.0 / p, 1.0 / q], returns=None)
         else:
-            process_vertices(_step, walkers, arrays)
+            process_vertices(_steps, walkers, [*arrays, begin, end], returns=None)
     return walkers.download(walks).reshape(len(first), width)
-
-
-def _edges(graph: Graph, target: Device, weighted: bool) -> tuple[Any, Any, Any]:
-    """Return indptr, indices and the sums of weights in each row up to each edge, or an empty array, on a device."""
-    indptr, indices = graph._csr_on(target, 0)
-    if not weighted:
-        return indptr, indices, target.full(0, 0.0, np.float64)
-
-    def derive() -> Any:
-        everyone = Frontier(graph, device=target.name, threads=target.threads)
-        cumulative = everyone.full(0.0, np.float64, graph.num_stored_edges)
-        process_vertices(_accumulate, everyone, [indptr, everyone.csr().weights, cumulative])
-        return cumulative
-
-    return indptr, indices, graph._fact(f"cumulative weights on {target.name}", derive)
-
-
-def _weights(graph: Graph, target: Device) -> Any:
-    """Return the weights on a device."""
-    return Frontier(graph, device=target.name, threads=target.threads).csr().weights
-
-
-def _accumulate(v: int, indptr: Any, weights: Any, cumulative: Any) -> int:
-    """Sum the weights of a row up to each edge."""
-    total = 0.0
-    for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
-        total += float(weights[e]) * _SCALE
-        cumulative[e] = total
-    return 0
 
 
 def _begin(i: int, walks: Any, width: int, first: Any) -> int:
@@ -224,36 +201,17 @@ def _begin(i: int, walks: Any, width: int, first: Any) -> int:
     return 0
 
 
-def _first_above(value: Any, sums: Any, begin: Any, end: Any) -> Any:
-    """Return the first position from ``begin`` to ``end`` at which ``sums`` exceeds the value."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if sums[middle] > value:
-            end = middle
-        else:
-            begin = middle + 1
-    return begin
-
-
-def _draw(begin: Any, end: Any, cumulative: Any, number: Any) -> Any:
-    """Return a random edge of a row, or -1 if it is empty or has no positive weight."""
-    if begin == end:
-        return -1
-    if len(cumulative) == 0:
-        return begin + int(number * (end - begin))
-    total = cumulative[end - 1]
-    return _first_above(number * total, cumulative, begin, end) if total > 0.0 else -1
-
-
-def _step(i: int, walks: Any, width: int, step: int, key: int, indptr: Any, indices: Any, cumulative: Any) -> int:
-    """Make a step that does not depend on the one before."""
-    place = i * width + step
-    v = walks[place - 1]
-    if v >= 0:
-        e = _draw(np.int64(indptr[v]), np.int64(indptr[v + 1]), cumulative, uniform(key, i, step * _DRAWS))
-        if e >= 0:
-            walks[place] = indices[e]
-    return 0
+def _steps(
+    i: int, walks: Any, width: int, key: int, indptr: Any, indices: Any, sums: Any, first: int, last: int
+) -> None:
+    """Make steps that do not depend on the ones before."""
+    for step in range(first, last):
+        place = i * width + step
+        v = walks[place - 1]
+        if v >= 0:
+            e = draw(np.int64(indptr[v]), np.int64(indptr[v + 1]), sums, uniform(key, i, step * _DRAWS))
+            if e >= 0:
+                walks[place] = indices[e]
 
 
 def _has_edge(indptr: Any, indices: Any, u: Any, v: Any) -> Any:
@@ -280,31 +238,48 @@ def _share(weights: Any, e: Any, factor: Any) -> Any:
     return factor if len(weights) == 0 else float(weights[e]) * _SCALE * factor
 
 
-def _biased_step(
+def _biased_steps(
     i: int,
     walks: Any,
     width: int,
-    step: int,
     key: int,
     indptr: Any,
     indices: Any,
-    cumulative: Any,
+    sums: Any,
+    first: int,
+    last: int,
     weights: Any,
     back: float,
     away: float,
-) -> int:
-    """Make a step whose probabilities depend on the one before."""
-    place = i * width + step
-    v, t = walks[place - 1], walks[place - 2]
-    if v < 0:
-        return 0
+) -> None:
+    """Make steps whose probabilities depend on the ones before."""
+    for step in range(first, last):
+        place = i * width + step
+        v, t = walks[place - 1], walks[place - 2]
+        if v >= 0:
+            walks[place] = _biased_step(i, v, t, step * _DRAWS, key, indptr, indices, sums, weights, back, away)
+
+
+def _biased_step(
+    i: Any,
+    v: Any,
+    t: Any,
+    counter: Any,
+    key: Any,
+    indptr: Any,
+    indices: Any,
+    sums: Any,
+    weights: Any,
+    back: Any,
+    away: Any,
+) -> Any:
+    """Return the next vertex after v on a walk that came from t, or -1."""
     begin, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
     largest = max(back, 1.0, away)
-    counter = step * _DRAWS
     for trial in range(_TRIALS):
-        e = _draw(begin, end, cumulative, uniform(key, i, counter + 2 * trial))
+        e = draw(begin, end, sums, uniform(key, i, counter + 2 * trial))
         if e < 0:
-            return 0
+            return np.int64(-1)
         x = np.int64(indices[e])
         height = uniform(key, i, counter + 2 * trial + 1) * largest
         # Most draws are decided without looking for an edge from t to x.
@@ -312,8 +287,7 @@ def _biased_step(
         if not accepted and x != t and height < max(1.0, away):
             accepted = height < _bias(indptr, indices, t, x, back, away)
         if accepted:
-            walks[place] = x
-            return 0
+            return x
     # Few edges are likely: weigh all of them.
     total = 0.0
     for e in range(begin, end):
@@ -325,5 +299,4 @@ def _biased_step(
         if share > 0.0 and rest >= 0.0:
             chosen = np.int64(indices[e])
             rest -= share
-    walks[place] = chosen
-    return 0
+    return chosen

@@ -1,8 +1,6 @@
 """Samples of neighbourhoods, hop by hop, for the mini-batches of graph learning.
 
 William Hamilton, Rex Ying, Jure Leskovec: Inductive Representation Learning on Large Graphs (GraphSAGE), NeurIPS 2017.
-Samples without replacement are drawn by algorithm F2 of Jon Bentley, Bob Floyd: A sample of brilliance, Communications
-of the ACM 30(9), 1987.
 """
 
 from __future__ import annotations
@@ -15,14 +13,15 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
 from gpu_pregel.algorithms._driver import AlgorithmRun, documented, host_device
-from gpu_pregel.algorithms._items import items
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import Result
+from gpu_pregel.host.traverse.arrays import argsort, take, unique
+from gpu_pregel.host.traverse.items import isolated
 from gpu_pregel.host.traverse.operators import process_vertices
-from gpu_pregel.kernels.library.philox import key_of, uniform
+from gpu_pregel.host.traverse.samples import row_of, sample_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -144,11 +143,11 @@ def sample_neighbors(
     numbers = vertex_numbers(run.graph, "seeds", seeds)
     hops = _check_fanouts(fanouts)
     replace = check_flag("replace", replace)
-    key = key_of(check_integer("seed", seed, 0))
+    seed = check_integer("seed", seed, 0)
     _, first = np.unique(numbers, return_index=True)
     sample = _Sample(run, numbers[np.sort(first)])
     for fanout in hops:
-        sample.add_hop(fanout, replace, key)
+        sample.add_hop(fanout, replace, seed)
     return sample.result(hops, replace, seed)
 
 
@@ -164,41 +163,46 @@ def _check_fanouts(fanouts: object) -> tuple[int, ...]:
 
 
 class _Sample:
-    """The vertices and edges sampled so far."""
+    """The vertices and edges sampled so far, in the memory of the device."""
 
     def __init__(self, run: AlgorithmRun, seeds: Array) -> None:
         self._run, self._graph = run, run.graph
-        self._phases = run.phases_on(host_device(1))
-        self._indptr, _ = run.graph._csr_on(run.device, 0)
-        self._vertices = seeds
+        self._everyone, self._phases = run.frontier(), run.phases_on(host_device(1))
+        self._vertices = self._everyone.upload(seeds)
         self._hop_vertices = [0, len(seeds)]
-        self._hops: list[tuple[Array, Array, Array]] = []
+        self._hops: list[tuple[Any, Any, Any]] = []
 
-    def add_hop(self, fanout: int, replace: bool, key: int) -> None:
+    def add_hop(self, fanout: int, replace: bool, seed: int) -> None:
         """Sample edges of the vertices that appeared last."""
-        graph = self._graph
         begin, end = self._hop_vertices[-2:]
-        last = self._vertices[begin:end]
-        degrees = graph.indptr[last + 1] - graph.indptr[last]
-        counts = degrees if fanout < 0 else np.where(degrees > 0, fanout, 0) if replace else np.minimum(degrees, fanout)
-        firsts = np.concatenate([[0], np.cumsum(counts)])
-        host_device(1).require(_BYTES_PER_EDGE * int(firsts[-1]), f"sampling {firsts[-1]:,} edges in a hop")
-        edges = self._choose(last, firsts, replace and fanout > 0, key)
-        sources = np.repeat(np.arange(begin, end), counts)
-        targets = self._number(graph.indices[edges])
-        self._hops.append((edges, sources, targets))
-        self._hop_vertices.append(len(self._vertices))
+        last, device = self._vertices[begin:end], self._everyone.device
+        found = sample_rows(self._everyone, fanout, vertices=last, replace=replace and fanout > 0, seed=seed)
+        size = found.edges.size
+        host_device(1).require(_BYTES_PER_EDGE * size, f"sampling {size:,} edges in a hop")
+        sources = device.empty(size, np.int64)
+        if device.is_host:
+            sources[:] = np.repeat(np.arange(begin, end), np.diff(found.offsets))
+            targets = self._number_on_host(found.neighbors)
+        else:
+            each = self._run.frontier(graph=isolated(size))
+            process_vertices(_find_source, each, [found.offsets, begin, sources], returns=None)
+            targets = self._number(found.neighbors)
+        self._hops.append((found.edges, sources, targets))
+        self._hop_vertices.append(self._vertices.size)
 
-    def _choose(self, vertices: Array, firsts: Array, replace: bool, key: int) -> Array:
-        """Return the sampled edges of the vertices, those of vertex i from ``firsts[i]`` on."""
-        rows = self._run.frontier(graph=items(len(vertices)))
-        edges = rows.full(-1, np.int64, int(firsts[-1]))
-        given = [rows.upload(vertices), rows.upload(firsts), self._indptr, replace, key, edges]
-        process_vertices(_choose_edges, rows, given)
-        return rows.download(edges)
+    def _number(self, appearing: Any) -> Any:
+        """Return the positions of vertices in the sample, to which new ones are added."""
+        known = self._vertices.size
+        both = self._everyone.device.empty(known + appearing.size, np.int64)
+        each = self._run.frontier(graph=isolated(both.size))
+        process_vertices(_join, each, [self._vertices, appearing, both], returns=None)
+        found = unique(both)
+        order = argsort(found.firsts)
+        self._vertices = take(found.values, order)
+        return take(argsort(order), found.numbers)[known:]
 
-    def _number(self, appearing: Array) -> Array:
-        """Return the positions of vertices in the sample, to which new ones are added; on the CPU."""
+    def _number_on_host(self, appearing: Array) -> Array:
+        """Do the same with a hash table, which takes less time on the CPU."""
         known = np.array([len(self._vertices)])
         vertices = np.concatenate([self._vertices, np.empty(len(appearing), np.int64)])
         numbers = np.empty(len(appearing), np.int64)
@@ -210,14 +214,15 @@ class _Sample:
 
     def result(self, fanouts: tuple[int, ...], replace: bool, seed: int) -> NeighborSample:
         """Return what has been sampled."""
-        edges, sources, targets = map(np.concatenate, zip(*self._hops, strict=True))
+        hops = [[self._everyone.download(part) for part in hop] for hop in self._hops]
+        edges, sources, targets = map(np.concatenate, zip(*hops, strict=True))
         return NeighborSample(
             *(self._graph, self._run.stats(), self._run.trace()),
             edges=edges,
             sources=sources,
             targets=targets,
-            vertices=self._vertices,
-            hop_edges=np.cumsum([0, *(len(hop[0]) for hop in self._hops)]),
+            vertices=self._everyone.download(self._vertices),
+            hop_edges=np.cumsum([0, *(len(hop[0]) for hop in hops)]),
             hop_vertices=np.array(self._hop_vertices),
             fanouts=fanouts,
             replace=replace,
@@ -225,24 +230,9 @@ class _Sample:
         )
 
 
-def _choose_edges(i: int, vertices: Any, firsts: Any, indptr: Any, replace: bool, key: int, edges: Any) -> int:
-    """Sample edges of vertex i of the last hop."""
-    v = vertices[i]
-    begin = np.int64(indptr[v])
-    degree = np.int64(indptr[v + 1]) - begin
-    first = firsts[i]
-    count = firsts[i + 1] - first
-    for k in range(count):
-        if replace:
-            edges[first + k] = begin + int(uniform(key, v, k) * degree)
-            continue
-        # Choose among the edges up to the last one allowed; what has been chosen already stands for the last one.
-        last = begin + degree - count + k
-        chosen = last
-        if count < degree:
-            chosen = begin + int(uniform(key, v, k) * (last - begin + 1))
-            for other in range(first, first + k):
-                if edges[other] == chosen:
-                    chosen = last
-        edges[first + k] = chosen
-    return 0
+def _find_source(s: Any, offsets: Any, begin: Any, sources: Any) -> None:
+    sources[s] = begin + row_of(offsets, s)
+
+
+def _join(i: Any, vertices: Any, appearing: Any, both: Any) -> None:
+    both[i] = vertices[i] if i < len(vertices) else appearing[i - len(vertices)]

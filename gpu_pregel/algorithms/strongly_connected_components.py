@@ -18,6 +18,7 @@ from gpu_pregel.algorithms.connected_components import Components
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.superstep.advance import Advance
+from gpu_pregel.host.traverse.arrays import arange
 from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
@@ -171,7 +172,7 @@ def color_by_operators(run: AlgorithmRun) -> Array:
     indptr, indices, _ = live.csr()
     in_indptr, in_indices, _ = live.csc()
     labels = live.full(_NONE, np.int64)
-    colors = live.upload(np.arange(n))
+    colors = arange(live)
     rows = indptr, indices, in_indptr, in_indices, labels, colors
     # Each round finds at least the component of the smallest vertex that is left.
     components = Advance("finding components", live.device, n + 1)

@@ -16,7 +16,8 @@ from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.traverse.operators import process_edges
+from gpu_pregel.host.traverse.arrays import argsort
+from gpu_pregel.host.traverse.operators import process_edges, process_vertices
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
@@ -115,6 +116,18 @@ def sort(run: AlgorithmRun) -> tuple[Array, Array, Array]:
     return waiting, levels, order
 
 
+def _count(u: int, v: int, weight: float, waiting: Any) -> None:
+    atomics.add(waiting, v, 1)
+
+
+def _start(v: int, waiting: Any, levels: Any) -> bool:
+    """Return whether v has no in-edges, and thus is on the first level."""
+    if waiting[v] > 0:
+        return False
+    levels[v] = 0
+    return True
+
+
 def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int) -> bool:
     """Remove an edge; true for the last one into v, whose level is known then."""
     if atomics.add(waiting, v, -1) != 1:
@@ -125,10 +138,10 @@ def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int
 
 def remove_edges(run: AlgorithmRun) -> tuple[Array, Array, Array]:
     """On the other devices, remove the edges of vertices without in-edges, level by level."""
-    graph = run.graph
-    frontier = run.frontier(graph.in_degrees == 0)
-    waiting = frontier.upload(graph.in_degrees)
-    found = frontier.upload(np.where(graph.in_degrees == 0, 0, -1))
+    graph, frontier = run.graph, run.frontier()
+    waiting, found = frontier.full(0, np.int64), frontier.full(-1, np.int64)
+    process_edges(_count, frontier, [waiting], returns=None)
+    frontier = process_vertices(_start, frontier, [waiting, found], returns="frontier")
     level = 0
     removed = Advance("ordering vertices", run.device, graph.num_vertices)
     while frontier:
@@ -136,8 +149,7 @@ def remove_edges(run: AlgorithmRun) -> tuple[Array, Array, Array]:
         level += 1
         frontier = process_edges(_remove, frontier, [waiting, found, level])
     levels = frontier.download(found)
-    order = np.lexsort((np.arange(len(levels)), levels))
-    return frontier.download(waiting), levels, order
+    return frontier.download(waiting), levels, frontier.download(argsort(found))
 
 
 def _find_cycle(graph: Graph, waiting: Array) -> Array:

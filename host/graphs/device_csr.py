@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
-from gpu_pregel.host.devices.device import Device, MemoryDevice
+from gpu_pregel.host.devices.device import MemoryDevice
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE, INDPTR_DTYPE, MAX_VERTICES, WEIGHT_DTYPES
+from gpu_pregel.host.graphs.device_sort import scan, sort_keys
 from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 from gpu_pregel.host.graphs.numbering import Numbering, check_renumber, number_limit, remove_unused
 
@@ -120,18 +121,6 @@ def find_edge_list(src: Any, dst: Any, weight: Any) -> DeviceEdgeList | None:
     return DeviceEdgeList(device, src.view(word), dst.view(word), weight)
 
 
-def scan(device: Device, values: Any) -> Any:
-    """Return the sum of the numbers before each of ``values``, a uint32 array on a GPU or the emulated device."""
-    from gpu_pregel.kernels.graphs import csr_cuda as kernels
-
-    sums = device.empty(-(-values.size // kernels.TILE), np.uint64)
-    positions = device.empty(values.size, np.uint64)
-    device.launch(kernels.sum_tiles, values.size, values, sums)
-    device.launch(kernels.scan_sums, 1, sums)
-    device.launch(kernels.scan_tiles, values.size, values, sums, positions)
-    return positions
-
-
 class DeviceBuilder:
     """Builds the CSR of an edge list on its device.
 
@@ -210,18 +199,7 @@ class DeviceBuilder:
 
     def _sort(self, keys: Any, slots: Any, bits: int) -> tuple[Any, Any]:
         """Sort keys by their lowest ``bits``; with weights, their slots too, which are at first the places of keys."""
-        device, kernels, size = self._device, self._kernels, keys.size
-        other = device.empty(size, np.uint64)
-        pair = [device.empty(0 if self._edges.weight is None else size, np.uint32) for _ in range(2)]
-        counts = device.empty(-(-size // kernels.TILE) * kernels.DIGITS, np.uint32)
-        is_first = slots is None
-        slots, spare = pair if slots is None else (slots, pair[0])
-        for shift in range(0, bits, kernels.DIGIT_BITS):
-            device.launch(kernels.count_digits, size, keys, shift, counts)
-            positions = scan(self._device, counts)
-            device.launch(kernels.move_keys, size, keys, slots, shift, positions, is_first, other, spare)
-            keys, other, slots, spare, is_first = other, keys, spare, slots, False
-        return keys, slots
+        return sort_keys(self._device, keys, bits, slots, takes_slots=self._edges.weight is not None)
 
     def _sort_with_weights(self, id_bits: int) -> tuple[Any, Any]:
         """Sort slots by weight, then stably by key."""

@@ -67,6 +67,9 @@ class Operators(Protocol):
     def flags(self, active: Any) -> Array:
         """Return bool[n]: whether each vertex is in the set."""
 
+    def listed(self, active: Any) -> Any:
+        """Return the numbers of a set's vertices in ascending order, in device memory that the set keeps."""
+
     def union(self, one: Any, other: Any) -> VertexSet:
         """Return the set of the vertices of both."""
 

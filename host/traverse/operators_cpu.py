@@ -113,6 +113,10 @@ class CpuOperators:
         bits: Array = np.unpackbits(active.words.astype("<u8").view(np.uint8), bitorder="little")
         return bits[:n].astype(bool)
 
+    def listed(self, active: CpuSet) -> Array:
+        """Return the numbers of a set's vertices in ascending order."""
+        return np.flatnonzero(self.flags(active))
+
     def union(self, one: CpuSet, other: CpuSet) -> CpuSet:
         """Return the set of the vertices of both."""
         if one.storage is None or other.storage is None:

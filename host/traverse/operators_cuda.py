@@ -14,8 +14,8 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.csr import CSR
-from gpu_pregel.host.graphs.device_csr import scan
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, check_vertices
+from gpu_pregel.host.graphs.device_sort import scan
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
 from gpu_pregel.host.traverse.bodies import Bodies, kernel_of
@@ -37,6 +37,7 @@ from gpu_pregel.host.traverse.pairs import PairBodies, check_ends
 from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.traverse import frontier_cuda, pairs_cuda
+from gpu_pregel.kernels.traverse.arrays_cuda import make_range
 from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS, RECORD
 from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 
@@ -171,6 +172,16 @@ class CudaOperators:
         storage = self._take(int(flags.sum()))
         storage.words = self._device.upload(pack_bits(flags).view(np.uint32)[: -(-self._n // WARP)])
         return self._counted(storage, transposed=False)
+
+    def listed(self, active: CudaSet) -> Any:
+        """Return the numbers of a set's vertices in ascending order, in device memory that the set keeps."""
+        if active.storage is None:
+            numbers = self._device.empty(self._n, np.uint32)
+            self._launch(make_range(numbers.dtype), self._n, numbers)
+            return numbers
+        if not (active.queued and active.ordered):
+            self._list(active, active.storage, transposed=active.transposed)
+        return active.storage.queue[: active.count]
 
     def union(self, one: CudaSet, other: CudaSet) -> CudaSet:
         """Return the set of the vertices of both."""

@@ -63,6 +63,10 @@ class PythonOperators:
         """Return bool[n]: whether each vertex is in the set."""
         return active.flags
 
+    def listed(self, active: PythonSet) -> Array:
+        """Return the numbers of a set's vertices in ascending order."""
+        return np.flatnonzero(active.flags)
+
     def union(self, one: PythonSet, other: PythonSet) -> PythonSet:
         """Return the set of the vertices of both."""
         return self.chosen(one.flags | other.flags)

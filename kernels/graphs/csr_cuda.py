@@ -8,13 +8,14 @@ that threads share; see Duane Merrill, Andrew Grimshaw: Revisiting Sorting for G
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_umax
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
-from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device, kernel
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, shuffle_up, sum_of_warp
 
 DIGIT_BITS = 8
@@ -149,21 +150,6 @@ def _sum_below(value, sums):
     return np.uint64(before + upto - value), total
 
 
-@kernel(types.uint32[::1], types.uint64[::1], items=TILE)
-def sum_tiles(values, sums):
-    """Write the sum of each tile."""
-    warps = cuda.shared.array(WARPS, types.uint64)
-    first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE) + np.uint64(cuda.threadIdx.x)
-    own = np.uint64(0)
-    for k in range(ITEMS):
-        i = np.uint64(first + np.uint64(k) * np.uint64(BLOCK))
-        if i < np.uint64(len(values)):
-            own = np.uint64(own + np.uint64(values[i]))
-    _, total = _sum_below(own, warps)
-    if np.uint32(cuda.threadIdx.x) == np.uint32(0):
-        sums[np.uint64(cuda.blockIdx.x)] = total
-
-
 @kernel(types.uint64[::1], items=1)
 def scan_sums(sums):
     """Replace each number by the sum of those before it; has one work item."""
@@ -180,22 +166,51 @@ def scan_sums(sums):
         cuda.syncthreads()
 
 
-@kernel(types.uint32[::1], types.uint64[::1], types.uint64[::1], items=TILE)
-def scan_tiles(values, sums, positions):
-    """Write the sum of the numbers before each, given the sum of those before its tile."""
-    warps = cuda.shared.array(WARPS, types.uint64)
-    before = sums[np.uint64(cuda.blockIdx.x)]
-    first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE) + np.uint64(cuda.threadIdx.x)
-    for k in range(ITEMS):
-        i = np.uint64(first + np.uint64(k) * np.uint64(BLOCK))
+@functools.cache
+def make_scan(element: Any, *, counts: bool = False) -> tuple[Kernel, Kernel]:
+    """Return ``sum_tiles`` and ``scan_tiles`` for arrays of a type, whose numbers are taken modulo 2^64.
+
+    If ``counts``, the elements that are not 0 are counted instead.
+    """
+
+    @device
+    def number_at(values, i):
+        if i >= np.uint64(len(values)):
+            return np.uint64(0)
+        if counts:
+            return np.uint64(values[i] != element(0))
+        return np.uint64(values[i])
+
+    @kernel(element[::1], types.uint64[::1], items=TILE)
+    def sum_tiles(values, sums):
+        """Write the sum of each tile."""
+        warps = cuda.shared.array(WARPS, types.uint64)
+        first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE) + np.uint64(cuda.threadIdx.x)
         own = np.uint64(0)
-        if i < np.uint64(len(values)):
-            own = np.uint64(values[i])
-        below, total = _sum_below(own, warps)
-        if i < np.uint64(len(values)):
-            positions[i] = np.uint64(before + below)
-        before = np.uint64(before + total)
-        cuda.syncthreads()
+        for k in range(ITEMS):
+            own = np.uint64(own + number_at(values, np.uint64(first + np.uint64(k) * np.uint64(BLOCK))))
+        _, total = _sum_below(own, warps)
+        if np.uint32(cuda.threadIdx.x) == np.uint32(0):
+            sums[np.uint64(cuda.blockIdx.x)] = total
+
+    @kernel(element[::1], types.uint64[::1], types.uint64[::1], items=TILE)
+    def scan_tiles(values, sums, positions):
+        """Write the sum of the numbers before each place, given the sum of those before its tile."""
+        warps = cuda.shared.array(WARPS, types.uint64)
+        before = sums[np.uint64(cuda.blockIdx.x)]
+        first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE) + np.uint64(cuda.threadIdx.x)
+        for k in range(ITEMS):
+            i = np.uint64(first + np.uint64(k) * np.uint64(BLOCK))
+            below, total = _sum_below(number_at(values, i), warps)
+            if i < np.uint64(len(positions)):
+                positions[i] = np.uint64(before + below)
+            before = np.uint64(before + total)
+            cuda.syncthreads()
+
+    return sum_tiles, scan_tiles
+
+
+sum_tiles, scan_tiles = make_scan(types.uint32)
 
 
 @device

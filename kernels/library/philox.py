@@ -20,6 +20,8 @@ _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _INCREMENTS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 UNIT = 2.0**-53
 """The difference between neighbouring random floats."""
+ARRAYS = np.uint64(0xFFFFFFFF)
+"""The last counter of random keys in arrays, which no function of a program has."""
 
 
 def philox(key: Any, first: Any, second: Any) -> Any:

@@ -14,6 +14,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel import kernels
 from gpu_pregel.host.programs.program import with_wake
+from gpu_pregel.kernels.traverse import arrays_cuda
 from gpu_pregel.kernels.traverse.elements_cuda import make_gather, make_scatter
 from tests.devices import EXHAUSTIVE, LONG
 from tests.kernels import chips
@@ -111,6 +112,14 @@ def library_kernels() -> Iterator[tuple[str, Any]]:
     for size in (1, 8):
         yield f"gather {size}", make_gather(size)
         yield f"scatter {size}", make_scatter(size)
+        yield f"take {size}", arrays_cuda.make_take(size, np.dtype(np.uint32))
+    for name in ("i1", "u8", "f4", "f8"):
+        dtype = np.dtype(name)
+        yield f"order keys {name}", arrays_cuda.make_order_keys(dtype)
+        for kind, kernel in zip(("maxima", "places"), arrays_cuda.make_segment_maxima(dtype), strict=True):
+            yield f"segment {kind} {name}", kernel
+    yield "count i4", arrays_cuda.make_count(np.dtype(np.int32))
+    yield "range i8", arrays_cuda.make_range(np.dtype(np.int64))
 
 
 def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
 from gpu_pregel.host.graphs import device_graph
-from gpu_pregel.host.graphs.device_csr import scan
+from gpu_pregel.host.graphs.device_sort import scan
 from gpu_pregel.kernels.algorithms import forward_rows_cuda
 from gpu_pregel.kernels.algorithms import triangles_cuda as kernels
 from gpu_pregel.kernels.traverse.rows_cuda import TILE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.faults import (
     agents_beside,
+    arrays,
     chains,
     components,
     csr,
@@ -27,6 +28,7 @@ FAULTS = (
     *rows.FAULTS,
     *reductions.FAULTS,
     *pairs.FAULTS,
+    *arrays.FAULTS,
     *chains.FAULTS,
     *warp_chains.FAULTS,
     *frontier.FAULTS,

@@ -90,14 +90,14 @@ _KERNELS = faults_in(
     ),
     (
         "the next sums of a tile overwrite those in use",
-        "            positions[i] = np.uint64(before + below)\n        before = np.uint64(before + total)\n        cuda.syncthreads()\n",
-        "            positions[i] = np.uint64(before + below)\n        before = np.uint64(before + total)\n",
+        "                positions[i] = np.uint64(before + below)\n            before = np.uint64(before + total)\n            cuda.syncthreads()\n",
+        "                positions[i] = np.uint64(before + below)\n            before = np.uint64(before + total)\n",
         _PLAIN,
     ),
     (
         "a tile's sum is left out of the positions after it",
-        "            positions[i] = np.uint64(before + below)\n        before = np.uint64(before + total)\n",
-        "            positions[i] = np.uint64(before + below)\n",
+        "                positions[i] = np.uint64(before + below)\n            before = np.uint64(before + total)\n",
+        "                positions[i] = np.uint64(before + below)\n",
         _PLAIN,
     ),
     (
@@ -191,20 +191,14 @@ _WEIGHTS = faults_in(
         _DIRECTED,
     ),
 )
-_HOST = faults_in(
-    "host/graphs/device_csr.py",
+_SORT = faults_in(
+    "host/graphs/device_sort.py",
     (
         "one more digit is sorted",
         "for shift in range(0, bits, kernels.DIGIT_BITS):",
         "for shift in range(0, bits + kernels.DIGIT_BITS, kernels.DIGIT_BITS):",
         "",
         "The digit is 0 in every key, and a pass is stable. It costs time and no memory.",
-    ),
-    (
-        "edges that are not stored have the largest key of those that are",
-        "(n - 1 if edges.weight is None else n).bit_length()",
-        "(n - 1).bit_length()",
-        _KNOWN,
     ),
     (
         "the last digit is not sorted",
@@ -219,4 +213,13 @@ _HOST = faults_in(
         _DIRECTED,
     ),
 )
-FAULTS = (*_KERNELS, *_WEIGHTS, *_HOST)
+_HOST = faults_in(
+    "host/graphs/device_csr.py",
+    (
+        "edges that are not stored have the largest key of those that are",
+        "(n - 1 if edges.weight is None else n).bit_length()",
+        "(n - 1).bit_length()",
+        _KNOWN,
+    ),
+)
+FAULTS = (*_KERNELS, *_WEIGHTS, *_SORT, *_HOST)
