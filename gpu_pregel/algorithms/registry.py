@@ -396,6 +396,7 @@ ALGORITHMS = (
             Option("", "replace", "flag", "draw edges with replacement"),
             SEED,
         ),
+        implementations={"cpu": "HostSample", "*": "Sample"},
         paper="Hamilton, Ying, Leskovec: GraphSAGE, 2017",
         cost="O(1) per sampled edge",
     ),

@@ -145,7 +145,7 @@ def sample_neighbors(
     replace = check_flag("replace", replace)
     seed = check_integer("seed", seed, 0)
     _, first = np.unique(numbers, return_index=True)
-    sample = _Sample(run, numbers[np.sort(first)])
+    sample: Sample = run.execute(numbers[np.sort(first)])
     for fanout in hops:
         sample.add_hop(fanout, replace, seed)
     return sample.result(hops, replace, seed)
@@ -162,12 +162,12 @@ def _check_fanouts(fanouts: object) -> tuple[int, ...]:
     return checked
 
 
-class _Sample:
-    """The vertices and edges sampled so far, in the memory of the device."""
+class Sample:
+    """On the other devices, the vertices and edges sampled so far, in device memory."""
 
     def __init__(self, run: AlgorithmRun, seeds: Array) -> None:
         self._run, self._graph = run, run.graph
-        self._everyone, self._phases = run.frontier(), run.phases_on(host_device(1))
+        self._everyone = run.frontier()
         self._vertices = self._everyone.upload(seeds)
         self._hop_vertices = [0, len(seeds)]
         self._hops: list[tuple[Any, Any, Any]] = []
@@ -175,42 +175,29 @@ class _Sample:
     def add_hop(self, fanout: int, replace: bool, seed: int) -> None:
         """Sample edges of the vertices that appeared last."""
         begin, end = self._hop_vertices[-2:]
-        last, device = self._vertices[begin:end], self._everyone.device
+        last = self._vertices[begin:end]
         found = sample_rows(self._everyone, fanout, vertices=last, replace=replace and fanout > 0, seed=seed)
         size = found.edges.size
         host_device(1).require(_BYTES_PER_EDGE * size, f"sampling {size:,} edges in a hop")
-        sources = device.empty(size, np.int64)
-        if device.is_host:
-            sources[:] = np.repeat(np.arange(begin, end), np.diff(found.offsets))
-            targets = self._number_on_host(found.neighbors)
-        else:
-            each = self._run.frontier(graph=isolated(size))
-            process_vertices(_find_source, each, [found.offsets, begin, sources], returns=None)
-            targets = self._number(found.neighbors)
-        self._hops.append((found.edges, sources, targets))
+        self._hops.append((found.edges, self._sources(begin, size, found.offsets), self._number(found.neighbors)))
         self._hop_vertices.append(self._vertices.size)
+
+    def _sources(self, begin: int, size: int, offsets: Any) -> Any:
+        """Return the position of the source of each edge; those of vertex ``begin + i`` are from ``offsets[i]`` on."""
+        each, sources = self._run.frontier(graph=isolated(size)), self._everyone.full(0, np.int64, size)
+        process_vertices(_find_source, each, [offsets, begin, sources], returns=None)
+        return sources
 
     def _number(self, appearing: Any) -> Any:
         """Return the positions of vertices in the sample, to which new ones are added."""
         known = self._vertices.size
-        both = self._everyone.device.empty(known + appearing.size, np.int64)
+        both = self._everyone.full(0, np.int64, known + appearing.size)
         each = self._run.frontier(graph=isolated(both.size))
         process_vertices(_join, each, [self._vertices, appearing, both], returns=None)
         found = unique(both)
         order = argsort(found.firsts)
         self._vertices = take(found.values, order)
         return take(argsort(order), found.numbers)[known:]
-
-    def _number_on_host(self, appearing: Array) -> Array:
-        """Do the same with a hash table, which takes less time on the CPU."""
-        known = np.array([len(self._vertices)])
-        vertices = np.concatenate([self._vertices, np.empty(len(appearing), np.int64)])
-        numbers = np.empty(len(appearing), np.int64)
-        table = np.full(2 << len(vertices).bit_length(), -1)
-        kernels = host_device(1).kernels("samples")
-        self._phases.run("number", kernels.number, 1, vertices, known, appearing, numbers, table)
-        self._vertices = vertices[: known[0]]
-        return numbers
 
     def result(self, fanouts: tuple[int, ...], replace: bool, seed: int) -> NeighborSample:
         """Return what has been sampled."""
@@ -228,6 +215,26 @@ class _Sample:
             replace=replace,
             seed=seed,
         )
+
+
+class HostSample(Sample):
+    """On the CPU, the same; vertices are numbered by one thread with a hash table, which takes less time."""
+
+    def __init__(self, run: AlgorithmRun, seeds: Array) -> None:
+        super().__init__(run, seeds)
+        self._kernels: Any = run.device.kernels("samples")
+
+    def _sources(self, begin: int, size: int, offsets: Any) -> Any:
+        return np.repeat(np.arange(begin, begin + len(offsets) - 1), np.diff(offsets))
+
+    def _number(self, appearing: Any) -> Any:
+        known = np.array([len(self._vertices)])
+        vertices = np.concatenate([self._vertices, np.empty(len(appearing), np.int64)])
+        numbers = np.empty(len(appearing), np.int64)
+        table = np.full(2 << len(vertices).bit_length(), -1)
+        self._run.phases.run("number", self._kernels.number, 1, vertices, known, appearing, numbers, table)
+        self._vertices = vertices[: known[0]]
+        return numbers
 
 
 def _find_source(s: Any, offsets: Any, begin: Any, sources: Any) -> None:

@@ -37,12 +37,12 @@ def test_implementations_load_and_have_the_same_parameters(entry: Algorithm) -> 
 
 
 def test_the_named_kind_comes_before_cuda_and_the_rest() -> None:
-    names = ("_items:items", "_vectors:vertex_vector", "_vectors:distribution")
+    names = ("_arguments:check_positive", "_vectors:vertex_vector", "_vectors:distribution")
     entry = Algorithm(
         "depths", "Depths", "depths", implementations=dict(zip(("emulated", "cuda", "*"), names, strict=True))
     )
     found = [entry.load_implementation(device).__name__ for device in ("emulated:1", "cuda:0", "cpu", "python")]
-    assert found == ["items", "vertex_vector", "distribution", "distribution"]
+    assert found == ["check_positive", "vertex_vector", "distribution", "distribution"]
 
 
 @pytest.mark.parametrize("path", sorted(set(FOLDER.rglob("*.py"))), ids=lambda path: path.stem)
