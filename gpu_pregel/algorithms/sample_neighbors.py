@@ -21,7 +21,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.traverse.arrays import argsort, take, unique
+from gpu_pregel.host.traverse.arrays import ranks, unique
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.items import items
 from gpu_pregel.host.traverse.operators import process_vertices
@@ -208,9 +208,13 @@ class _Sample:
         both = device.empty(known + appearing.size, np.int64)
         process_vertices(_join, items(both.size, device), [self._vertices, appearing, both], returns=None)
         found = unique(both)
-        order = argsort(found.firsts)
-        self._vertices = take(found.values, order)
-        return take(argsort(order), found.numbers)[known:]
+        numbers, vertices = ranks(found.firsts), device.empty(found.values.size, np.int64)
+        process_vertices(_place, items(vertices.size, device), [numbers, found.values, vertices], returns=None)
+        targets = device.empty(appearing.size, np.int64)
+        given = [found.numbers, known, numbers, targets]
+        process_vertices(_look_up, items(targets.size, device), given, returns=None)
+        self._vertices = vertices
+        return targets
 
     def _number_on_host(self, appearing: Array) -> Array:
         """Do the same with a hash table, which takes less time on the CPU."""
@@ -252,3 +256,12 @@ def _find_source(s: Any, offsets: Any, begin: Any, sources: Any) -> None:
 
 def _join(i: Any, vertices: Any, appearing: Any, both: Any) -> None:
     both[i] = vertices[i] if i < len(vertices) else appearing[i - len(vertices)]
+
+
+def _place(i: Any, numbers: Any, values: Any, vertices: Any) -> None:
+    vertices[numbers[i]] = values[i]
+
+
+def _look_up(s: Any, different: Any, known: Any, numbers: Any, targets: Any) -> None:
+    """Find the number of the vertex that appears after the ``known`` ones in place s."""
+    targets[s] = numbers[different[known + s]]
