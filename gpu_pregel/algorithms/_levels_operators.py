@@ -14,7 +14,7 @@ import numpy as np
 from gpu_pregel.algorithms._levels import Level, LevelPhases, Objective, Search, is_serial
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.traverse.arrays import arange, argsort, copy, histogram, prefix_sums, unique
+from gpu_pregel.host.traverse.arrays import arange, argsort, copy, histogram, prefix_sums, ranks, unique
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.kernels.library import atomics
@@ -343,7 +343,7 @@ class OperatorLevels:
     def number(self, labels: Any) -> tuple[Any, int]:
         found = unique(labels)
         # The position of each label among the labels by their first vertices.
-        positions = argsort(argsort(found.firsts))
+        positions = ranks(found.firsts)
         return self.look_up(positions, found.numbers), found.firsts.size
 
     def look_up(self, table: Any, labels: Any) -> Any:

@@ -20,7 +20,7 @@ from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.superstep.advance import Advance
-from gpu_pregel.host.traverse.arrays import argsort
+from gpu_pregel.host.traverse.arrays import ranks as ranks_of
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.items import items
 from gpu_pregel.host.traverse.operators import process_vertices, reduce_rows
@@ -214,7 +214,7 @@ def _ranks(everyone: Frontier, order: str, seed: int) -> Any:
     graph, device = everyone.graph, everyone.device
     blocks = keys_on_device(items(-(-graph.num_vertices >> _BLOCK_BITS), device), seed)
     # The position of each block in the order of their keys.
-    positions = argsort(argsort(blocks))
+    positions = ranks_of(blocks)
     ranks = everyone.full(0, np.uint64)
     given = (graph._csr_on(device, 0)[0], positions, _ORDERS.index(order), ranks)
     process_vertices(_rank, everyone, given, returns=None)

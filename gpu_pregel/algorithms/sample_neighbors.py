@@ -18,7 +18,7 @@ from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import GraphLike
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.traverse.arrays import argsort, take, unique
+from gpu_pregel.host.traverse.arrays import ranks, unique
 from gpu_pregel.host.traverse.items import isolated
 from gpu_pregel.host.traverse.operators import process_vertices
 from gpu_pregel.host.traverse.samples import row_of, sample_rows
@@ -195,9 +195,14 @@ class Sample:
         each = self._run.frontier(graph=isolated(both.size))
         process_vertices(_join, each, [self._vertices, appearing, both], returns=None)
         found = unique(both)
-        order = argsort(found.firsts)
-        self._vertices = take(found.values, order)
-        return take(argsort(order), found.numbers)[known:]
+        numbers, vertices = ranks(found.firsts), self._everyone.full(0, np.int64, found.values.size)
+        each = self._run.frontier(graph=isolated(vertices.size))
+        process_vertices(_place, each, [numbers, found.values, vertices], returns=None)
+        targets = self._everyone.full(0, np.int64, appearing.size)
+        each = self._run.frontier(graph=isolated(targets.size))
+        process_vertices(_look_up, each, [found.numbers, known, numbers, targets], returns=None)
+        self._vertices = vertices
+        return targets
 
     def result(self, fanouts: tuple[int, ...], replace: bool, seed: int) -> NeighborSample:
         """Return what has been sampled."""
@@ -243,3 +248,12 @@ def _find_source(s: Any, offsets: Any, begin: Any, sources: Any) -> None:
 
 def _join(i: Any, vertices: Any, appearing: Any, both: Any) -> None:
     both[i] = vertices[i] if i < len(vertices) else appearing[i - len(vertices)]
+
+
+def _place(i: Any, numbers: Any, values: Any, vertices: Any) -> None:
+    vertices[numbers[i]] = values[i]
+
+
+def _look_up(s: Any, different: Any, known: Any, numbers: Any, targets: Any) -> None:
+    """Find the number of the vertex that appears after the ``known`` ones in place s."""
+    targets[s] = numbers[different[known + s]]

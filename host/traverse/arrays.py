@@ -34,6 +34,7 @@ Array = Any
 
 _MOST = (1 << 32) - 1
 """Elements of an array that is sorted in device memory."""
+_LONG = 64
 _BLOCK = 1 << 14
 """Random keys that the host computes at a time, in its caches."""
 _HALF, _WORD = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -231,6 +232,33 @@ def argsort(array: Array) -> Array:
     order = device.empty(places.size, np.int64)
     device.launch(arrays_cuda.widen, places.size, places, order)
     return order
+
+
+def ranks(array: Array) -> Array:
+    """Return the position that each element has in ascending order, int64[n]; those of equal elements ascend.
+
+    Raises
+    ------
+    ArgumentTypeError
+        ``array`` is not an array with one dimension and a dtype of numbers.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, numpy as np
+    >>> gp.arrays.ranks(np.array([5, 2, 5, 1])).tolist()
+    [2, 1, 3, 0]
+    """
+    device = check_array("array", array)
+    if device is None:
+        found = np.empty(array.size, np.int64)
+        found[np.argsort(array, kind="stable")] = np.arange(array.size)
+        return found
+    from gpu_pregel.kernels.traverse import arrays_cuda
+
+    _, places = _ordered(device, array)
+    numbers = device.empty(places.size, np.int64)
+    device.launch(arrays_cuda.number_places, places.size, places, numbers)
+    return numbers
 
 
 def take(array: Array, positions: Array) -> Array:
@@ -525,7 +553,13 @@ def _ordered(device: Device, array: Any) -> tuple[Any, Any]:
         raise ArgumentError(f"array has {array.size:,} elements, but at most {_MOST:,} are sorted in device memory")
     keys = device.empty(array.size, np.uint64)
     device.launch(arrays_cuda.make_order_keys(array.dtype), array.size, _bits(array), keys)
-    return sort_keys(device, keys, 8 * array.dtype.itemsize, takes_slots=True)
+    bits = 8 * array.dtype.itemsize
+    if bits == _LONG:
+        # Most integers of 64 bits are small: equal digits need no pass.
+        differences = device.zeros(1, np.uint64)
+        device.launch(arrays_cuda.find_differences, keys.size, keys, differences)
+        bits = max(1, int(device.download(differences)[0]).bit_length())
+    return sort_keys(device, keys, bits, takes_slots=True)
 
 
 def _scan(device: Device, array: Any, *, counts: bool = False) -> Any:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.graphs.csr_cuda import thread_item
-from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_umax, fetch_and_umin
+from gpu_pregel.kernels.graphs.csr_cuda import ITEMS, TILE, thread_item
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or, fetch_and_umax, fetch_and_umin
 from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
-from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, Kernel, device, kernel
 from gpu_pregel.kernels.library.philox import ARRAYS, philox4
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle
 
@@ -103,6 +103,31 @@ def make_order_keys(dtype: np.dtype[Any]) -> Kernel:
             keys[i] = order(array[i])
 
     return order_keys
+
+
+@kernel(_KEYS, _KEYS, items=TILE)
+def find_differences(keys, differences):
+    """Set the bits in which a key differs from the first one."""
+    first = np.uint64(cuda.blockIdx.x) * np.uint64(TILE) + np.uint64(cuda.threadIdx.x)
+    own = np.uint64(0)
+    for k in range(ITEMS):
+        i = np.uint64(first + np.uint64(k) * np.uint64(BLOCK))
+        if i < np.uint64(len(keys)):
+            own |= keys[i] ^ keys[np.uint64(0)]
+    distance = np.uint32(WARP // 2)
+    while distance > np.uint32(0):
+        own |= shuffle(own, lane_number() + distance)
+        distance = np.uint32(distance >> np.uint32(1))
+    if lane_number() == np.uint32(0) and own != np.uint64(0):
+        fetch_and_or(differences, 0, own)
+
+
+@kernel(_PLACES, _NUMBERS)
+def number_places(places, numbers):
+    """Write the number of each place, all of which differ."""
+    i = thread_item()
+    if i < np.uint64(len(places)):
+        numbers[places[i]] = np.int64(i)
 
 
 @kernel(_PLACES, _NUMBERS)

@@ -57,6 +57,7 @@ def check_all(frontier: gp.Frontier, values: Any) -> None:
     assert_same(down(gp.arrays.sort(array)), np.sort(values))
     order = gp.arrays.argsort(array)
     assert_same(down(order), np.argsort(values, kind="stable"))
+    assert_same(down(gp.arrays.ranks(array)), np.argsort(np.argsort(values, kind="stable")))
     assert_same(down(gp.arrays.take(array, order)), values[np.argsort(values, kind="stable")])
     found = gp.arrays.unique(array)
     expected = np.unique(values, return_index=True, return_inverse=True, return_counts=True)
@@ -96,6 +97,15 @@ def test_random_arrays(device: str) -> None:
         check_all(frontier, values)
 
     check()
+
+
+@DEVICES
+def test_integers_of_64_bits(device: str) -> None:
+    """Integers of 64 bits are sorted by the bits in which they differ."""
+    frontier = frontier_on(device)
+    for values in ([5, 5, 5], [1 << 40, 1, 0], [-1, 0, -2], [256, 0, 255], [3] * 40 + [1 << 62] + [3] * 40):
+        array = frontier.upload(np.array(values))
+        assert frontier.download(gp.arrays.argsort(array)).tolist() == np.argsort(values, kind="stable").tolist()
 
 
 @DEVICES
@@ -238,7 +248,7 @@ def test_invalid_arguments_are_named(device: str) -> None:
         gp.arrays.permutation(frontier.graph, 1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["sort", "argsort", "unique", "flatnonzero", "prefix_sums"])
+@pytest.mark.parametrize("name", ["sort", "argsort", "ranks", "copy", "unique", "flatnonzero", "prefix_sums"])
 def test_other_values_than_arrays_are_refused(name: str) -> None:
     function = getattr(gp.arrays, name)
     for values in ([1, 2], np.ma.masked_array([1, 2]), 5):
@@ -273,5 +283,5 @@ def test_nothing_of_n_elements_is_uploaded_or_read_back() -> None:
     gp.arrays.flatnonzero(gp.arrays.prefix_sums(numbers_there))
     gp.arrays.take(keys, gp.arrays.argsort(keys))
     assert device.memory.uploads == before[0]
-    # The numbers of different keys and of numbers that are not 0, and whether a position is wrong.
-    assert device.memory.readback_bytes - before[1] == 3 * 8
+    # The numbers of different keys and of numbers that are not 0, whether a position is wrong, and the bits to sort by.
+    assert device.memory.readback_bytes - before[1] == (3 + 4) * 8

@@ -57,8 +57,8 @@ def test_no_frontier_is_copied_to_the_host() -> None:
     before = device.memory.readbacks
     found = gp.topological_order(gp.Graph.from_edgelist(range(20), range(1, 21), directed=True), device="emulated")
     assert found.levels.tolist() == list(range(21))
-    # The figures of each frontier, the levels, the order, and the edges that are left.
-    assert device.memory.readbacks - before == 1 + 21 + 3
+    # The figures of each frontier, the bits of levels to sort by, the order, the levels, and the edges that are left.
+    assert device.memory.readbacks - before == 1 + 21 + 4
 
 
 @pytest.mark.parametrize("device", [on("cpu"), on("emulated")])

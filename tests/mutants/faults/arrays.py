@@ -7,6 +7,7 @@ from tests.mutants.fault import faults_in
 _ARRAYS = "tests/conformance/test_device_arrays.py::"
 _FLOATS = f"{_ARRAYS}test_long_arrays[emulated-f4]"
 _SIGNED = f"{_ARRAYS}test_long_arrays[emulated-i2]"
+_LONGS = f"{_ARRAYS}test_integers_of_64_bits[emulated]"
 _BYTES = f"{_ARRAYS}test_long_arrays[emulated-i1]"
 _KEYS = f"{_ARRAYS}test_numbers_keys_and_permutations[emulated]"
 _SEGMENTS = f"{_ARRAYS}test_segments_of_many_lengths[emulated]"
@@ -53,6 +54,18 @@ _KERNELS = faults_in(
         _SIGNED,
     ),
     (
+        "only the first lane of a warp looks for differences",
+        "        own |= shuffle(own, lane_number() + distance)\n",
+        "        own |= shuffle(own, lane_number())\n",
+        _LONGS,
+    ),
+    (
+        "places are numbered by their elements",
+        "numbers[places[i]] = np.int64(i)",
+        "numbers[i] = np.int64(places[i])",
+        _SIGNED,
+    ),
+    (
         "numbers up to the size are counted",
         "if number < np.uint64(len(counts)):",
         "if number <= np.uint64(len(counts)):",
@@ -74,8 +87,8 @@ _KERNELS = faults_in(
     ("lanes of two segments share their maximum", "shuffle(segment, 0) == segment and", "True and", _SEGMENTS),
     (
         "the largest element of a warp is that of its first lanes",
-        "distance = np.uint32(WARP // 2)",
-        "distance = np.uint32(WARP // 4)",
+        "key = max(key, shuffle(key, lane_number() + distance))",
+        "key = max(key, shuffle(key, lane_number()))",
         _SEGMENTS,
     ),
     (
@@ -93,9 +106,15 @@ _DISPATCH = faults_in(
     "host/traverse/arrays.py",
     (
         "half of the bits are sorted",
-        "8 * array.dtype.itemsize, takes_slots=True",
-        "4 * array.dtype.itemsize, takes_slots=True",
+        "    bits = 8 * array.dtype.itemsize\n",
+        "    bits = 4 * array.dtype.itemsize\n",
         _SIGNED,
+    ),
+    (
+        "the highest digit is not sorted",
+        ".bit_length())\n    return sort_keys",
+        ".bit_length() - 8)\n    return sort_keys",
+        _LONGS,
     ),
     ("segments without elements have the next position", "np.full(offsets.size - 1, -1)", "offsets[:-1].copy()", _HOST),
     ("NaN is no largest element", "(inner == maxima) | np.isnan(inner)", "inner == maxima", _HOST),
