@@ -37,9 +37,8 @@ from gpu_pregel.kernels.programs.chain_cuda import list_frontier
 from gpu_pregel.kernels.programs.failures_cuda import read_failure
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, FIGURES, NO_LIMIT, ROW, ROWS
 from gpu_pregel.kernels.programs.program_cuda import MAX_BLOCKS
-from gpu_pregel.kernels.programs.push_cuda import WORDS_PER_WARP
 from gpu_pregel.kernels.traverse.elements_cuda import keep_bits
-from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, WORDS_PER_WARP
 
 Array = np.ndarray[Any, Any]
 
@@ -250,12 +249,13 @@ class CudaState(ProgramState):
             edges = part.out_edges
             words = len(own.frontier) if part.partition.is_whole else len(edges.source_words)
             warps = -(-words // WORDS_PER_WARP) + len(edges.piece_vertices)
+            lists = (edges.source_words, edges.source_bits, edges.source_firsts)
+            hubs = (edges.piece_vertices, edges.piece_begins, edges.piece_ends)
+            degrees = (signals.out_degrees, signals.in_degrees)
+            senders = (self._weights(edges), *degrees, superstep, self.context_arrays, signals.values)
             self._launch(
-                *(self._program.push, warps * WARP, edges.source_words, edges.source_bits, edges.source_firsts),
-                *(edges.begins, edges.ends, edges.piece_vertices, edges.piece_begins, edges.piece_ends),
-                *(edges.indices, self._weights(edges), signals.out_degrees, signals.in_degrees, superstep, row),
-                *(self.context_arrays, signals.values, signals.frontier, receivers),
-                *(own.inbox[0], own.touched, self._control),
+                *(self._program.push, warps * WARP, lists, (edges.begins, edges.ends), hubs, edges.indices),
+                *(senders, signals.frontier, row, receivers, own.inbox[0], own.touched, self._control),
             )
 
     def _pull(self, superstep: int, activity: Activity) -> None:
@@ -274,14 +274,14 @@ class CudaState(ProgramState):
             pieces, piece_marks = part.pieces[:-1], part.pieces[-1]
             given: tuple[Any, ...] = (self._signals, own.frontier, all_active, superstep, self._hidden)
             if program.signal is None:
-                chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
-                given = (self._weights(edges), *sources, all_active, edges.rows, chosen)
+                given = ((self._weights(edges), *sources[:-1]), own.frontier, all_active, edges.rows)
+            chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
             warps = -(-count // WARP) + len(edges.piece_vertices)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
             if count:
-                outputs = (inbox, marks, pieces, piece_marks)
-                self._launch(program.pull, warps * WARP, rows, *bounds, edges.indices, *given, accumulate, *outputs)
+                given = (given, chosen, self._n, accumulate, inbox, marks, pieces, piece_marks)
+                self._launch(program.pull, warps * WARP, rows, *bounds, edges.indices, *given)
             if len(hubs):
                 inputs = (hubs, edges.hub_firsts, pieces, piece_marks)
                 self._launch(program.slot, len(hubs), *inputs, inbox, marks)

@@ -30,6 +30,8 @@ class ArrayTypes:
     """Of the aggregates, followed by the parameters, the captured arrays, and the record of failures if any."""
     partials: Any
     control: Any
+    senders: Any
+    """Of what messages along edges are computed from: weights, degrees, superstep, aggregates and values."""
     receivers: Any
     """Of ``receivers`` in ``receivers.make_is_receiver``: an empty tuple if every vertex takes messages."""
     row_receivers: Any
@@ -47,6 +49,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
 
     partials = [dtype for _, _, _, dtype, _ in functions.aggregators]
     offsets, vertices, values = array(offset), array(np.uint32), arrays(functions.value.dtypes)
+    weights = array(np.float32 if weight is None else weight)
     captured = tuple(argument_type(dtype) for dtype in functions.captured)
     failures = (array(np.int64),) if functions.records else ()
     aggregates = types.Tuple((*arrays([*partials, *parameter_dtypes(functions.parameters)]), *captured, *failures))
@@ -58,7 +61,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
         offset=types.uint32 if offset.itemsize == 4 else types.uint64,
         offsets=offsets,
         vertices=vertices,
-        weights=array(np.float32 if weight is None else weight),
+        weights=weights,
         has_weights=weight is not None,
         values=values,
         messages=arrays(functions.message.dtypes),
@@ -66,6 +69,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
         aggregates=aggregates,
         partials=arrays(partials),
         control=array(np.int64),
+        senders=types.Tuple((weights, offsets, offsets, types.int64, aggregates, values)),
         receivers=receivers,
         row_receivers=row_receivers,
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or, store_relaxed
-from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float
+from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, rank_in
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.grid_barrier_cuda import grid_barrier
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Kernel, device, kernel
@@ -61,17 +61,17 @@ def _append(is_new, v, queue, counters, place):
         lane, first = lane_number(), np.uint32(0)
         if lane == np.uint32(0):
             first = np.uint32(_add(counters, place, np.uint64(cuda.popc(among))))
-        below = np.uint32(cuda.popc(np.uint32(among & np.uint32(bit(lane) - np.uint32(1)))))
-        first = np.uint32(shuffle(first, 0) + below)
+        first = np.uint32(shuffle(first, 0) + rank_in(among, lane))
         if is_new:
             queue[first] = v
 
 
 @device
-def _collect(is_first, v, sink):
+def _collect(is_first, v, is_last, state, kept):
     """Append a vertex that received its first message."""
-    _, received, counters, place = sink
+    received, counters, place = state[4]
     _append(is_first, v, received, counters, place)
+    return kept
 
 
 @kernel(types.uint32[::1], OFFSETS, types.int64, types.uint32[::1], types.int64[::1])
@@ -269,9 +269,10 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
     @device
     def send(rows, vertices, superstep, active, inbox, touched, queue, received, counters, place):
         begins, ends, indices, weights = rows
-        sink = (touched, received, counters, np.uint32(place + np.uint32(RECEIVED)))
+        sink = (received, counters, np.uint32(place + np.uint32(RECEIVED)))
         out_degrees, in_degrees, parameters, values = vertices
-        given = (out_degrees, in_degrees, superstep - 1, parameters, values, choose(vertices, superstep))
+        senders = (weights, out_degrees, in_degrees, superstep - 1, parameters, values)
+        state = (senders, choose(vertices, superstep), inbox, touched, sink)
         lane, warp, warps = lane_number(), warp_number(), np.uint32(WARPS)
         if not counters[0]:
             warps = np.uint32(warps * np.uint32(cuda.gridDim.x))
@@ -283,7 +284,7 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
             if lane < share and i < active:
                 u = queue[i]
                 begin, length = row_range(begins, ends, u)
-            send_rows(u, begin, length, indices, weights, given, inbox, sink)
+            send_rows(u, begin, length, indices, state, np.uint32(0))
             first = np.uint32(first + np.uint32(warps * share))
 
     return send, by_swapping

@@ -15,14 +15,15 @@ import numpy as np
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add
 from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
-from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_up_to
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows
 from gpu_pregel.kernels.traverse.edges_cuda import make_sender, position_type, row_types
 from gpu_pregel.kernels.traverse.fields import make_cast, make_put, make_weight
-from gpu_pregel.kernels.traverse.reduce_cuda import RowOutput, make_finish_hubs
+from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
+from gpu_pregel.kernels.traverse.reduce_cuda import make_finish_hubs
 from gpu_pregel.kernels.traverse.rows_cuda import warp_number
 from gpu_pregel.kernels.traverse.tables import EMPTY
+from gpu_pregel.kernels.traverse.walks_cuda import make_push_rows
 
 PLACES = 384
 """Places of the tables of a warp in shared memory."""
@@ -89,10 +90,9 @@ def _make_clear(functions: LabelFunctions) -> Kernel:
 
 
 def _make_insert(functions: LabelFunctions) -> Any:
-    """``insert(keys, sums, v, begin, upto, length, table, size, indices, weights, arrays)``: count the edges of rows.
+    """``insert(keys, sums, v, begin, length, table, size, indices, weights, arrays)``: count the edges of rows.
 
-    The lanes walk the ``length`` edges of all rows of the warp side by side; ``upto`` is the sum of the lengths up to
-    this lane's. The table of a lane's row begins at ``table`` and has ``size`` places.
+    The table of a lane's row, of ``length`` edges, begins at ``table`` and has ``size`` places.
     """
     position = position_type(functions.offset)
     label_of, weigh = functions.label, functions.weigh
@@ -105,27 +105,28 @@ def _make_insert(functions: LabelFunctions) -> Any:
         return np.int64(weigh(v, u, weight, *arrays))
 
     @device
-    def insert(keys, sums, v, begin, upto, length, table, size, indices, weights, arrays):
-        total, lane = shuffle(upto, 31), lane_number()
-        before, place = position(begin - position(upto - length)), lane_number()
-        while place - lane < total:
-            owner = owner_of(place, upto)
-            e = position(shuffle(before, owner) + position(place))
-            own, first, places = np.int64(shuffle(v, owner)), shuffle(table, owner), shuffle(size, owner)
-            if place < total:
-                u, weight = np.int64(load_once(indices, e)), weight_of(weights, e)
-                label = np.int64(label_of(own, u, weight, *arrays))
-                if label >= np.int64(0):
-                    key = np.uint32(label)
-                    slot = position(position(key) % position(places))
-                    seen = compare_and_swap(keys, first + slot, _FREE, key)
-                    while seen != _FREE and seen != key:
-                        slot = position(slot + position(1))
-                        if slot == position(places):
-                            slot = position(0)
-                        seen = compare_and_swap(keys, first + slot, _FREE, key)
-                    fetch_and_add(sums, first + slot, amount_of(own, u, weight, arrays))
-            place = np.uint32(place + np.uint32(WARP))
+    def count(row, v, e, state):
+        keys, sums, weights, arrays = state
+        own, first, places = np.int64(row[0]), row[1], row[2]
+        u, weight = np.int64(v), weight_of(weights, e)
+        label = np.int64(label_of(own, u, weight, *arrays))
+        if label >= np.int64(0):
+            key = np.uint32(label)
+            slot = position(position(key) % position(places))
+            seen = compare_and_swap(keys, first + slot, _FREE, key)
+            while seen != _FREE and seen != key:
+                slot = position(slot + position(1))
+                if slot == position(places):
+                    slot = position(0)
+                seen = compare_and_swap(keys, first + slot, _FREE, key)
+            fetch_and_add(sums, first + slot, amount_of(own, u, weight, arrays))
+        return False
+
+    push_rows = make_push_rows(position, count)
+
+    @device
+    def insert(keys, sums, v, begin, length, table, size, indices, weights, arrays):
+        push_rows((v, table, size), begin, length, indices, (keys, sums, weights, arrays), np.uint32(0))
 
     return insert
 
@@ -184,7 +185,7 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
                 keys[i], sums[i] = _FREE, 0
             place = np.uint32(place + np.uint32(WARP))
         cuda.syncwarp()
-        insert(keys, sums, v, begin, upto, length, table, length, indices, weights, arrays)
+        insert(keys, sums, v, begin, length, table, length, indices, weights, arrays)
         cuda.syncwarp()
         return best(keys, sums, v, table, length, arrays)
 
@@ -204,7 +205,7 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
             if length > np.uint32(0):
                 table = position(indptr[v])
                 size = position(position(indptr[np.uint32(v + np.uint32(1))]) - table)
-            insert(keys, sums, v, begin, upto, length, table, size, indices, weights, arrays)
+            insert(keys, sums, v, begin, length, table, size, indices, weights, arrays)
         elif shuffle(upto, 31) <= np.uint32(PLACES):
             own = np.uint32((np.uint32(cuda.threadIdx.x) >> np.uint32(5)) * np.uint32(PLACES))
             table = position(np.uint32(own + np.uint32(upto - length)))

@@ -31,17 +31,16 @@ _REDUCTIONS = faults_in(
         "                pass\n",
         _ROWS,
     ),
-    ("a hub begins with the first piece of all", "piece = np.uint32(firsts[i] + lane)", "piece = lane", _ROWS),
-    ("a hub has the pieces of one lane", "        message = up_to(message, np.uint32(0))\n", "", _ROWS),
+)
+_PIECES = faults_in(
+    "kernels/traverse/combining_cuda.py",
+    ("a hub begins with the first piece of all", "np.uint32(first + lane_number())", "lane_number()", _ROWS),
     (
-        "a vertex of the next frontier has no bit",
-        "                fetch_and_or(words, v >> np.uint32(5), bit(v))\n",
-        "                pass\n",
+        "a hub has the pieces of one lane",
+        "        return up_to(message, np.uint32(0))\n",
+        "        return message\n",
         _ROWS,
     ),
-    ("edges of rows that other lanes keep are not counted", "sum_of_warp(append(", "(append(", _ROWS),
-    ("sums of hubs are written over those of rows", "np.uint32(first + warp_number())", "warp_number()", _ROWS),
-    ("the sum of a warp is that of its first row", "            own = sum_of_warp(own)\n", "", _ROWS),
 )
 _SENDER = faults_in(
     "kernels/traverse/edges_cuda.py",
@@ -119,4 +118,4 @@ _COUNTING = faults_in(
         _FEW,
     ),
 )
-FAULTS = (*_REDUCTIONS, *_SENDER, *_KERNELS, *_COUNTING)
+FAULTS = (*_REDUCTIONS, *_PIECES, *_SENDER, *_KERNELS, *_COUNTING)
