@@ -131,8 +131,8 @@ class CudaState(ProgramState):
             part.pieces = made[f"pieces{k}"]
         frontier, touched, woken = (*made["bitmaps"], made["bitmaps"][1])[:3]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched, woken))
-        self._signals, self._partials, (self._hidden,) = made["signals"], made["partials"], made["hidden"]
-        (self._counts,), (self._control,) = made["counts"], made["control"]
+        self._signals, (self._hidden,), (self._control,) = made["signals"], made["hidden"], made["control"]
+        self._figures = (*made["counts"], made["partials"], self._control)
         self._failures, self._rows_read = failures, 0
         record = (self._control[FAILURE : FAILURE + 1],) if program.records else ()
         self.context_arrays, self._totals = (*made["aggregates"], *record), (*made["totals"], *record)
@@ -165,11 +165,9 @@ class CudaState(ProgramState):
         if self._n == 0:
             return Activity(0, 0)
         own = self.vertices
-        self._launch(
-            *(self._program.init, self._tiles * BLOCK, *self._given, own.out_degrees, own.in_degrees),
-            *(self.context_arrays, self._totals, own.values, own.frontier),
-            *(self._counts, self._partials, self._control),
-        )
+        degrees, aggregates = (own.out_degrees, own.in_degrees), (self.context_arrays, self._totals)
+        given = (*self._given, degrees, aggregates, own.values, own.frontier, self._figures)
+        self._launch(self._program.init, self._tiles * BLOCK, *given)
         return self._read_figures(0, 1)[0].activity
 
     def execute(
@@ -228,19 +226,19 @@ class CudaState(ProgramState):
             given = (own.frontier, own.out_degrees, superstep, self._queue, self._chain_state)
             self._launch(list_frontier, len(own.frontier), *given)
         most = min(_BATCH_EDGES, len(edges.indices))
+        rows = (edges.begins, edges.ends, edges.indices, self._weights(edges))
+        limits = (superstep, limit, *activity, min(self._push_limit, _BATCH_EDGES), _ALONE_EDGES)
+        vertices = (own.out_degrees, own.in_degrees, self.context_arrays, own.values)
         self._launch(
-            *(self._program.chain, 1 if most <= _ALONE_EDGES else most, edges.begins, edges.ends),
-            *(edges.indices, self._weights(edges), own.out_degrees, own.in_degrees),
-            *(superstep, limit, *activity, min(self._push_limit, _BATCH_EDGES), _ALONE_EDGES),
-            *(self.context_arrays, own.inbox, own.touched, own.values, own.frontier),
-            *(self._queue, self._received, self._chain_state, self._chain_control),
+            *(self._program.chain, 1 if most <= _ALONE_EDGES else most, rows, limits, vertices, own.inbox, own.touched),
+            *(own.frontier, self._queue, self._received, self._chain_state, self._chain_control),
         )
         self._is_queued = True
         control = self._device.download(self._chain_control)
         written = int(control[ROWS])
-        rows = control[ROW:].reshape(-1, FIGURES)[: max(0, written)]
-        self._check_progress(rows, superstep, limit, written, least=0)
-        return [SuperstepFigures(Activity(*row[:2]), row[2], ()) for row in rows.tolist()]
+        figures = control[ROW:].reshape(-1, FIGURES)[: max(0, written)]
+        self._check_progress(figures, superstep, limit, written, least=0)
+        return [SuperstepFigures(Activity(*row[:2]), row[2], ()) for row in figures.tolist()]
 
     def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
@@ -325,10 +323,10 @@ class CudaState(ProgramState):
                 every, touched = False, applying
             else:
                 self._launch(keep_bits, len(touched), touched, applying)
+        degrees, aggregates = (own.out_degrees, own.in_degrees), (self.context_arrays, self._totals)
         self._launch(
-            *(self._program.apply, self._tiles * BLOCK, every, superstep, row, edge_limit),
-            *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, touched),
-            *(own.values, own.frontier, own.woken, self._counts, self._partials, self._control),
+            *(self._program.apply, self._tiles * BLOCK, every, superstep, row, edge_limit, degrees, aggregates),
+            *(own.inbox, touched, own.values, own.frontier, own.woken, self._figures),
         )
 
     def _read(self, array: Any, places: Array) -> Array:

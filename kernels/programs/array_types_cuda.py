@@ -28,8 +28,9 @@ class ArrayTypes:
     inbox: Any
     aggregates: Any
     """Of the aggregates, followed by the parameters, the captured arrays, and the record of failures if any."""
-    partials: Any
     control: Any
+    figures: Any
+    """Of the figures of blocks, the aggregates of warps, and ``control``."""
     senders: Any
     """Of what messages along edges are computed from: weights, degrees, superstep, aggregates and values."""
     receivers: Any
@@ -49,7 +50,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
 
     partials = [dtype for _, _, _, dtype, _ in functions.aggregators]
     offsets, vertices, values = array(offset), array(np.uint32), arrays(functions.value.dtypes)
-    weights = array(np.float32 if weight is None else weight)
+    weights, control = array(np.float32 if weight is None else weight), array(np.int64)
     captured = tuple(argument_type(dtype) for dtype in functions.captured)
     failures = (array(np.int64),) if functions.records else ()
     aggregates = types.Tuple((*arrays([*partials, *parameter_dtypes(functions.parameters)]), *captured, *failures))
@@ -67,8 +68,8 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
         messages=arrays(functions.message.dtypes),
         inbox=arrays(inbox_dtypes(functions.message)),
         aggregates=aggregates,
-        partials=arrays(partials),
-        control=array(np.int64),
+        control=control,
+        figures=types.Tuple((control, arrays(partials), control)),
         senders=types.Tuple((weights, offsets, offsets, types.int64, aggregates, values)),
         receivers=receivers,
         row_receivers=row_receivers,
