@@ -16,7 +16,7 @@ from gpu_pregel.kernels.programs.functions import Functions, make_context, make_
 from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_pieces, make_combine_rows, make_combining
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
-from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, piece_of_warp, warp_number
 
 
 def _combining(functions: Functions, offset: Any) -> Combining:
@@ -182,13 +182,11 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         pieces,
         piece_marks,
     ):
-        lane, warp = lane_number(), warp_number()
-        count = np.uint32(len(begins))
-        row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))
-        row = np.uint32(warp * np.uint32(WARP) + lane)
-        piece = np.uint32(warp - row_warps)
-        is_row = warp < row_warps and row < count
-        is_piece = warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins))
+        lane, count = lane_number(), np.uint32(len(begins))
+        follows_rows, piece = piece_of_warp(count)
+        row = np.uint32(warp_number() * np.uint32(WARP) + lane)
+        is_row = not follows_rows and row < count
+        is_piece = follows_rows and lane == np.uint32(0) and piece < np.uint32(len(hub_begins))
         begin, length, quota = offset(0), np.uint32(0), np.uint32(1)
         wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)
         if wanted and is_row:

@@ -26,7 +26,7 @@ from gpu_pregel.kernels.traverse.frontier_cuda import (
     gather,
     pieces_of,
 )
-from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, lanes_of, warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, lanes_of, piece_of_warp, warp_number
 from gpu_pregel.kernels.traverse.walks_cuda import Pull, make_pull_rows, make_push_rows
 
 _VERTICES = types.uint32[::1]
@@ -122,11 +122,10 @@ def make_sender(offset: np.dtype[Any]) -> Any:
 
     @device
     def sender(queue, count, hubs, firsts, hub_count, pieces, indptr):
-        lane, warp = lane_number(), warp_number()
-        row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
+        lane, (follows_rows, piece) = lane_number(), piece_of_warp(count)
         u, begin, length, is_row = np.uint32(0), position(0), np.uint32(0), False
-        if warp < row_warps:
-            u = np.uint32(warp * np.uint32(WARP) + lane)
+        if not follows_rows:
+            u = np.uint32(warp_number() * np.uint32(WARP) + lane)
             if u < count:
                 if len(queue) > 0:
                     u = queue[u]
@@ -134,8 +133,7 @@ def make_sender(offset: np.dtype[Any]) -> Any:
                 degree = position(position(indptr[np.uint32(u + np.uint32(1))]) - begin)
                 if degree <= position(HUB_EDGES):
                     length, is_row = np.uint32(degree), True
-        elif np.uint32(warp - row_warps) < pieces:
-            piece = np.uint32(warp - row_warps)
+        elif piece < pieces:
             hub = _hub_of(firsts, hub_count, piece)
             u = hubs[hub]
             if lane == np.uint32(0):
@@ -228,15 +226,17 @@ def _make_send_to_sum(functions: EdgeFunctions) -> Any:
 def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
     """``receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)``: the row of each lane of a pull.
 
-    Returned are the vertex, its first edge and the number of edges to read: 0 if it does not receive.
+    Returned are the vertex, its first edge, the number of edges to read, 0 if it does not receive, and whether the warp
+    has rows, not a piece of a hub.
     """
     position = position_type(functions.output.offset)
 
     @device
     def receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays):
-        lane, warp, n = lane_number(), warp_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
-        v, begin, length = np.uint32(warp * np.uint32(WARP) + lane), position(0), np.uint32(0)
-        if warp < row_warps(n):
+        lane, n = lane_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
+        follows_rows, piece = piece_of_warp(n)
+        v, begin, length = np.uint32(warp_number() * np.uint32(WARP) + lane), position(0), np.uint32(0)
+        if not follows_rows:
             wanted = v < n and receives(v, arrays)
             if np.uint32(cuda.ballot_sync(ALL, wanted)) != np.uint32(0):
                 # The end of a row is the beginning of the next lane's.
@@ -246,22 +246,15 @@ def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
                     end = position(indptr[min(np.uint32(v + np.uint32(1)), n)])
                 if wanted and position(end - begin) <= position(HUB_EDGES):
                     length = np.uint32(end - begin)
-        elif np.uint32(warp - row_warps(n)) < np.uint32(len(piece_vertices)):
-            piece = np.uint32(warp - row_warps(n))
+        elif piece < np.uint32(len(piece_vertices)):
             v = piece_vertices[piece]
             if lane == np.uint32(0):
                 begin = position(piece_begins[piece])
                 if receives(v, arrays):
                     length = np.uint32(position(piece_ends[piece]) - begin)
-        return v, begin, length
+        return v, begin, length, not follows_rows
 
     return receiver
-
-
-@device
-def row_warps(n):
-    """Return the number of warps with 32 rows each; the warps after them have a piece of a hub each."""
-    return np.uint32(np.uint32(n + np.uint32(WARP - 1)) >> np.uint32(5))
 
 
 @device
@@ -354,9 +347,8 @@ def make_pull(functions: EdgeFunctions) -> Kernel:
         has_other_degrees,
         out,
     ):
-        v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
+        v, begin, length, is_row = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
         hit, own = pull_body(v, begin, length, quota, words, indices, weights, arrays)
-        is_row = warp_number() < row_warps(np.uint32(np.uint32(len(indptr)) - np.uint32(1)))
         finish(hit, own, v, length, is_row, has_other_degrees, out)
 
     return pull

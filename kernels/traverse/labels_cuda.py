@@ -21,7 +21,7 @@ from gpu_pregel.kernels.traverse.edges_cuda import make_sender, position_type, r
 from gpu_pregel.kernels.traverse.fields import make_cast, make_put, make_weight
 from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
 from gpu_pregel.kernels.traverse.reduce_cuda import make_finish_hubs
-from gpu_pregel.kernels.traverse.rows_cuda import warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import piece_of_warp
 from gpu_pregel.kernels.traverse.tables import EMPTY
 from gpu_pregel.kernels.traverse.walks_cuda import make_push_rows
 
@@ -81,7 +81,7 @@ def _make_clear(functions: LabelFunctions) -> Kernel:
     def clear_tables(queue, count, hubs, firsts, hub_count, pieces, indptr, keys, sums):
         _, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         i, begin, length = lane_number(), shuffle(begin, 0), shuffle(length, 0)
-        if warp_number() >= np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5)):
+        if piece_of_warp(count)[0]:
             while i < length:
                 keys[begin + position(i)], sums[begin + position(i)] = _FREE, 0
                 i = np.uint32(i + np.uint32(WARP))
@@ -200,7 +200,7 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
         shared_sums = cuda.shared.array(_PLACES_OF_BLOCK, types.int64)
         v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         upto, found = sum_up_to(length), cast(identity)
-        if warp_number() >= np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5)):
+        if piece_of_warp(count)[0]:
             table, size = position(0), position(1)
             if length > np.uint32(0):
                 table = position(indptr[v])
@@ -228,9 +228,8 @@ def _make_pieces(functions: LabelFunctions) -> Kernel:
     )
     def find_in_pieces(queue, count, hubs, firsts, hub_count, pieces, indptr, arrays, keys, sums, partials):
         v, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
-        row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
-        piece = np.uint32(warp_number() - row_warps)
-        if warp_number() >= row_warps and piece < pieces:
+        follows_rows, piece = piece_of_warp(count)
+        if follows_rows and piece < pieces:
             found = best(keys, sums, v, begin, length, arrays)
             if lane_number() == np.uint32(0):
                 put(partials, piece, found)

@@ -18,7 +18,7 @@ from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_p
 from gpu_pregel.kernels.traverse.edges_cuda import make_sender, row_types
 from gpu_pregel.kernels.traverse.fields import make_cast, make_put, make_weight
 from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
-from gpu_pregel.kernels.traverse.rows_cuda import warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import piece_of_warp, warp_number
 
 _VERTICES = types.uint32[::1]
 
@@ -110,9 +110,8 @@ def _make_combine_row(functions: RowFunctions) -> Any:
 
     @device
     def combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials):
-        row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
-        piece, quota = np.uint32(warp_number() - row_warps), np.uint32(1)
-        is_piece = warp_number() >= row_warps and piece < pieces
+        (follows_rows, piece), quota = piece_of_warp(count), np.uint32(1)
+        is_piece = follows_rows and piece < pieces
         if is_piece:
             # The warp has no other row.
             quota = np.uint32(WARP)

@@ -28,6 +28,16 @@ def warp_number():
 
 
 @device
+def piece_of_warp(count):
+    """Return whether this warp follows those of ``count`` rows, which have 32 each, and the piece of a hub that it has.
+
+    Its number may be beyond the last piece.
+    """
+    row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
+    return warp_number() >= row_warps, np.uint32(warp_number() - row_warps)
+
+
+@device
 def lanes_of(start, upto, base):
     """Return the lanes that read edges ``start`` to ``upto`` when lane 0 reads edge ``base``, as a mask."""
     if upto <= base or start >= np.uint32(base + np.uint32(WARP)) or start == upto:

@@ -20,7 +20,7 @@ _EDGES_CUDA = faults_in(
         "if degree < position(HUB_EDGES):",
         _PIECE,
     ),
-    ("the last piece is pushed twice", "- row_warps) < pieces:", "- row_warps) <= pieces:", _EACH),
+    ("the last piece is pushed twice", "elif piece < pieces:", "elif piece <= pieces:", _EACH),
     (
         "a piece begins at its own number",
         "position(np.uint32(piece - firsts[hub])) *",

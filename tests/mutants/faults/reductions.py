@@ -110,7 +110,7 @@ _COUNTING = faults_in(
         "size = position(length)",
         _DIFFERENT,
     ),
-    ("pieces beyond the last are looked through", ">= row_warps and piece < pieces:", ">= row_warps:", _FEW),
+    ("pieces beyond the last are looked through", "if follows_rows and piece < pieces:", "if follows_rows:", _FEW),
     (
         "the best of a piece is that of another lane",
         "            if lane_number() == np.uint32(0):\n                put(partials",

@@ -139,12 +139,6 @@ _PULL = faults_in(
         "tests/conformance/test_receivers.py::test_rows_of_other_vertices_are_not_read[emulated]",
     ),
     (
-        "pieces of hubs overlap rows that fill their warps",
-        "row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))",
-        "row_warps = np.uint32(count // np.uint32(WARP) + np.uint32(1))",
-        f"{_SHAPES}test_hubs_beside_full_warps_of_rows[emulated-pull-1]",
-    ),
-    (
         "the frontier is read where all are active",
         "is_sent = all_active or get_bit(frontier, u)",
         "is_sent = get_bit(frontier, u)",
@@ -192,6 +186,12 @@ _COMBINING = faults_in(
 )
 _RANGES = faults_in(
     "kernels/traverse/rows_cuda.py",
+    (
+        "pieces of hubs overlap rows that fill their warps",
+        "np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))",
+        "np.uint32(np.uint32(count >> np.uint32(5)) + np.uint32(1))",
+        f"{_SHAPES}test_hubs_beside_full_warps_of_rows[emulated-pull-1]",
+    ),
     (
         "rows as long as a piece are lost",
         "if end - begin <= offset(HUB_EDGES):",
