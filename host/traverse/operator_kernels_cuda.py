@@ -49,22 +49,16 @@ def make_kernel(kind: str, bodies: Bodies, returns: str | None, offset: np.dtype
     if bodies.receives is not None:
         plain["receives"] = (one.receives, (numba.types.int64, *kinds), 1)
     guarded, records = _guarded(plain, lasting_digest(bodies, "raises"))
-    arrays = numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds)
     total = one.total if returns == "sum" else None
-    output = RowOutput(returns, total, offset)
+    given = _surroundings(bodies, RowOutput(returns, total, offset), records=records)
     over_vertices = {
         "sum of vertices": vertices_cuda.make_sum,
         "filter of queue": vertices_cuda.make_filter_of_queue,
         "filter of words": vertices_cuda.make_filter_of_words,
     }
     if kind in over_vertices:
-        return OperatorKernel(over_vertices[kind](guarded["body"], arrays, output), total, records)
-    functions = edges_cuda.EdgeFunctions(
-        **{"receives": None, **guarded},
-        arrays=arrays,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=output,
-    )
+        return OperatorKernel(over_vertices[kind](guarded["body"], given["arrays"], given["output"]), total, records)
+    functions = edges_cuda.EdgeFunctions(**{"receives": None, **guarded, **given})
     make = edges_cuda.make_push if kind == "push" else edges_cuda.make_pull
     return OperatorKernel(make(functions), total, records)
 
@@ -126,10 +120,7 @@ def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[An
     functions = RowFunctions(
         **guarded,
         combining=combining,
-        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
-        offset=offset,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=RowOutput(returns, one.total, offset),
+        **_surroundings(bodies, RowOutput(returns, one.total, offset), records=records),
     )
     rounds = any(dtype.kind == "f" for dtype in one.fields.dtypes) and bodies.combine not in ("min", "max", "any")
     ordered = rounds or (one.total is not None and one.total.kind == "f")
@@ -183,12 +174,16 @@ def make_label_kernels(bodies: LabelBodies, returns: str | None, offset: np.dtyp
     labels = labels_cuda.LabelFunctions(
         **{"weigh": None, **functions},
         combining=combining,
-        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
-        offset=offset,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=RowOutput(returns, one.total, offset),
+        **_surroundings(bodies, RowOutput(returns, one.total, offset), records=records),
     )
     return LabelKernels(*labels_cuda.make_count(labels), one.fields.dtypes, one.total, records)
+
+
+def _surroundings(bodies: Bodies | RowBodies | LabelBodies, output: RowOutput, *, records: bool) -> dict[str, Any]:
+    """Return what kernels over edges take beside functions: the types of arrays and of weights, and the output."""
+    arrays = [*bodies.kinds, numba.types.int64[::1]] if records else bodies.kinds
+    weight = np.dtype(str(bodies.weight)) if bodies.has_weights else None
+    return {"arrays": numba.types.Tuple(arrays), "weight": weight, "output": output}
 
 
 def _writable(kinds: tuple[Any, ...]) -> tuple[Any, ...]:

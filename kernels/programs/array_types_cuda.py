@@ -34,7 +34,7 @@ class ArrayTypes:
     senders: Any
     """Of what messages along edges are computed from: weights, degrees, superstep, aggregates and values."""
     receivers: Any
-    """Of ``receivers`` in ``receivers.make_is_receiver``: an empty tuple if every vertex takes messages."""
+    """Of ``receivers`` in ``apply.make_is_receiver``: an empty tuple if every vertex takes messages."""
     row_receivers: Any
     """The same for a pull, after whether it skips rows, and the vertices of the pieces of long rows."""
 

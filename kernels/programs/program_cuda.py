@@ -15,13 +15,12 @@ from gpu_pregel.kernels.library.bits_cuda import bits_of_float, get_bit
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
-from gpu_pregel.kernels.programs.apply import make_take_message, make_update
+from gpu_pregel.kernels.programs.apply import make_accept, make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.failures_cuda import SENDING
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, NO_LIMIT, end_without_row, is_beyond_the_end, make_finish
 from gpu_pregel.kernels.programs.functions import Functions, make_context
 from gpu_pregel.kernels.programs.guards_cuda import make_update_or_fail
-from gpu_pregel.kernels.programs.receivers import make_accept
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put
 
 MAX_BLOCKS = 1024

@@ -11,9 +11,9 @@ from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, get_bit
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
+from gpu_pregel.kernels.programs.apply import make_is_receiver
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
-from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_pieces, make_combine_rows, make_combining
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
 from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, piece_of_warp, warp_number

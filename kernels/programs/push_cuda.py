@@ -8,11 +8,11 @@ import numpy as np
 
 from gpu_pregel.kernels.library.compiler_cuda import types
 from gpu_pregel.kernels.library.jit_cuda import Kernel, device, kernel
+from gpu_pregel.kernels.programs.apply import make_is_receiver
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.combine_cuda import make_deliver
 from gpu_pregel.kernels.programs.figures_cuda import is_beyond_the_end
 from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
-from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.traverse.fields import make_cast, make_get, make_weight
 from gpu_pregel.kernels.traverse.rows_cuda import make_push_words
 from gpu_pregel.kernels.traverse.walks_cuda import keep_nothing, make_push_rows, vertex_alone

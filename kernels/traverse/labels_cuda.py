@@ -48,7 +48,7 @@ class LabelFunctions:
         ``weigh`` is None if every edge counts 1.
     combining : Combining
         Of (score, -label, sum): the largest wins.
-    arrays, offset, weight, output
+    arrays, weight, output
         As of :class:`gpu_pregel.kernels.traverse.reduce_cuda.RowFunctions`.
     """
 
@@ -58,7 +58,6 @@ class LabelFunctions:
     finish: Any
     combining: Combining
     arrays: Any
-    offset: np.dtype[Any]
     weight: np.dtype[Any] | None
     output: RowOutput
 
@@ -74,8 +73,8 @@ def make_count(functions: LabelFunctions) -> tuple[Kernel, Kernel, Kernel, Kerne
 
 
 def _make_clear(functions: LabelFunctions) -> Kernel:
-    sender, position = make_sender(functions.offset), position_type(functions.offset)
-    offsets = from_dtype(functions.offset)[::1]
+    sender, position = make_sender(functions.output.offset), position_type(functions.output.offset)
+    offsets = from_dtype(functions.output.offset)[::1]
 
     @kernel(*(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, offsets, _VERTICES, _SUMS))
     def clear_tables(queue, count, hubs, firsts, hub_count, pieces, indptr, keys, sums):
@@ -94,7 +93,7 @@ def _make_insert(functions: LabelFunctions) -> Any:
 
     The table of a lane's row, of ``length`` edges, begins at ``table`` and has ``size`` places.
     """
-    position = position_type(functions.offset)
+    position = position_type(functions.output.offset)
     label_of, weigh = functions.label, functions.weigh
     weight_of, counts = make_weight(device, functions.weight is not None), functions.weigh is None
 
@@ -170,7 +169,7 @@ def _make_finish(functions: LabelFunctions) -> Any:
 
 
 def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
-    position, sender = position_type(functions.offset), make_sender(functions.offset)
+    position, sender = position_type(functions.output.offset), make_sender(functions.output.offset)
     insert, best = _make_insert(functions), _make_best(functions)
     cast, identity = make_cast(device, functions.combining.message), functions.combining.identity
 
@@ -191,7 +190,7 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32),
-        *row_types(functions.offset, functions.weight),
+        *row_types(functions.output.offset, functions.weight),
         *(functions.arrays, _VERTICES, _SUMS, functions.output.kind),
         relaxed=("arrays",),
     )
@@ -218,8 +217,8 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
 
 
 def _make_pieces(functions: LabelFunctions) -> Kernel:
-    sender, best = make_sender(functions.offset), _make_best(functions)
-    put, offsets = make_put(device, functions.combining.message), from_dtype(functions.offset)[::1]
+    sender, best = make_sender(functions.output.offset), _make_best(functions)
+    put, offsets = make_put(device, functions.combining.message), from_dtype(functions.output.offset)[::1]
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, offsets),

@@ -33,8 +33,6 @@ class RowFunctions:
     combining : Combining
     arrays : Numba type
         Of the tuple of arrays and numbers passed to both functions.
-    offset : dtype
-        Of edge positions: uint32 or int64.
     weight : dtype or None
         Of the weights; None if the graph has none.
     output : RowOutput
@@ -44,19 +42,18 @@ class RowFunctions:
     finish: Any
     combining: Combining
     arrays: Any
-    offset: np.dtype[Any]
     weight: np.dtype[Any] | None
     output: RowOutput
 
 
 def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
     """Return the kernel over rows and pieces, and the one over hubs, which follows it."""
-    sender, combine_row = make_sender(functions.offset), _make_combine_row(functions)
+    sender, combine_row = make_sender(functions.output.offset), _make_combine_row(functions)
     deliver = functions.output.make_deliver(_make_finish(functions))
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32),
-        *row_types(functions.offset, functions.weight),
+        *row_types(functions.output.offset, functions.weight),
         *(functions.arrays, functions.combining.arrays, functions.output.kind),
         relaxed=("arrays",),
     )
