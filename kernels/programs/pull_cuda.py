@@ -14,7 +14,12 @@ from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 from gpu_pregel.kernels.programs.apply import make_is_receiver
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
-from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_pieces, make_combine_rows, make_combining
+from gpu_pregel.kernels.traverse.combining_cuda import (
+    Combining,
+    make_combine_pieces,
+    make_combine_rows_and_pieces,
+    make_combining,
+)
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
 from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, piece_of_warp, warp_number
 
@@ -161,7 +166,7 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
     get, put = make_get(device, functions.message), make_put(device, functions.message)
     cast, offset = make_cast(device, functions.message), arrays.offset
     combining = _combining(functions, offset)
-    (combined, _), combine_rows = make_combining(combining), make_combine_rows(combining, message_of)
+    (combined, _), combine = make_combining(combining), make_combine_rows_and_pieces(combining, message_of)
     row_range, piece_range = make_ranges(offset)
     wants, mark = _make_wants(functions), _make_mark(functions)
 
@@ -187,15 +192,13 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         row = np.uint32(warp_number() * np.uint32(WARP) + lane)
         is_row = not follows_rows and row < count
         is_piece = follows_rows and lane == np.uint32(0) and piece < np.uint32(len(hub_begins))
-        begin, length, quota = offset(0), np.uint32(0), np.uint32(1)
+        begin, length, piece_count = offset(0), np.uint32(0), np.uint32(len(hub_begins))
         wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)
         if wanted and is_row:
             begin, length = row_range(begins, ends, row)
         elif wanted:
             begin, length = piece_range(hub_begins, hub_ends, piece)
-            # The warp has no other row.
-            quota = np.uint32(WARP)
-        is_received, message = combine_rows(indices, state, np.uint32(0), begin, length, quota)
+        is_received, message = combine(indices, state, np.uint32(0), begin, length, count, piece_count, pieces)
         mark(is_received, rows, row, piece, is_row, is_piece, marks, piece_marks)
         # A row that takes no messages has none in its inbox.
         if is_row and wanted:
@@ -204,8 +207,6 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
             if accumulate:
                 message = combined(cast(get(inbox, row)), message)
             put(inbox, row, message)
-        elif is_piece:
-            put(pieces, piece, message)
 
     return pull_rows
 

@@ -15,8 +15,8 @@ from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, device
 from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, shuffle_up
-from gpu_pregel.kernels.traverse.fields import Fields, make_cast, make_get
-from gpu_pregel.kernels.traverse.rows_cuda import lanes_of
+from gpu_pregel.kernels.traverse.fields import Fields, make_cast, make_get, make_put
+from gpu_pregel.kernels.traverse.rows_cuda import lanes_of, piece_of_warp
 from gpu_pregel.kernels.traverse.walks_cuda import Pull, make_pull_rows
 
 
@@ -133,6 +133,29 @@ def make_combine_rows(one: Combining, message_of: Any) -> Any:
         return pull_rows(row, begin, length, quota, indices, state, (False, identity))
 
     return combine_rows
+
+
+def make_combine_rows_and_pieces(one: Combining, message_of: Any) -> Any:
+    """``combine(indices, state, row, begin, length, count, piece_count, pieces)``: the same, with pieces of hubs.
+
+    The warps after those of the ``count`` rows have one piece of a hub each, whose combined message is stored in
+    ``pieces``.
+    """
+    combine_rows, put = make_combine_rows(one, message_of), make_put(device, one.message)
+
+    @device
+    def combine(indices, state, row, begin, length, count, piece_count, pieces):
+        (follows_rows, piece), quota = piece_of_warp(count), np.uint32(1)
+        is_piece = follows_rows and piece < piece_count
+        if is_piece:
+            # The warp has no other row.
+            quota = np.uint32(WARP)
+        is_received, message = combine_rows(indices, state, row, begin, length, quota)
+        if is_piece and lane_number() == np.uint32(0):
+            put(pieces, piece, message)
+        return is_received, message
+
+    return combine
 
 
 def _make_fold(one: Combining) -> Any:

@@ -14,11 +14,11 @@ import numpy as np
 from gpu_pregel.kernels.library.compiler_cuda import types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import lane_number
-from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_pieces, make_combine_rows
+from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_pieces, make_combine_rows_and_pieces
 from gpu_pregel.kernels.traverse.edges_cuda import make_sender, row_types
-from gpu_pregel.kernels.traverse.fields import make_cast, make_put, make_weight
+from gpu_pregel.kernels.traverse.fields import make_cast, make_weight
 from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
-from gpu_pregel.kernels.traverse.rows_cuda import piece_of_warp, warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import warp_number
 
 _VERTICES = types.uint32[::1]
 
@@ -48,7 +48,8 @@ class RowFunctions:
 
 def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
     """Return the kernel over rows and pieces, and the one over hubs, which follows it."""
-    sender, combine_row = make_sender(functions.output.offset), _make_combine_row(functions)
+    sender = make_sender(functions.output.offset)
+    combine = make_combine_rows_and_pieces(functions.combining, _make_message(functions))
     deliver = functions.output.make_deliver(_make_finish(functions))
 
     @kernel(
@@ -59,7 +60,7 @@ def make_reduce(functions: RowFunctions) -> tuple[Kernel, Kernel]:
     )
     def reduce_rows(queue, count, hubs, firsts, hub_count, pieces, indptr, indices, weights, arrays, partials, out):
         v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
-        combined = combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials)
+        _, combined = combine(indices, (weights, arrays), v, begin, length, count, pieces, partials)
         deliver(is_row, v, combined, arrays, out)
 
     return reduce_rows, make_finish_hubs(functions.combining, functions.arrays, functions.output, deliver)
@@ -92,32 +93,17 @@ def _make_finish(functions: RowFunctions) -> Any:
     return finish
 
 
-def _make_combine_row(functions: RowFunctions) -> Any:
-    """``combine_row(v, begin, length, …)``: what the edges of each lane's row combine to; of a piece it is stored."""
-    combining = functions.combining
-    message, cast = functions.message, make_cast(device, combining.message)
-    weight_of, put = make_weight(device, functions.weight is not None), make_put(device, combining.message)
+def _make_message(functions: RowFunctions) -> Any:
+    """``message_of(state, v, u, e)``."""
+    message, cast = functions.message, make_cast(device, functions.combining.message)
+    weight_of = make_weight(device, functions.weight is not None)
 
     @device
     def message_of(state, v, u, e):
         weights, arrays = state
         return True, cast(message(np.int64(v), np.int64(u), weight_of(weights, e), *arrays))
 
-    combine_rows = make_combine_rows(combining, message_of)
-
-    @device
-    def combine_row(v, begin, length, count, pieces, indices, weights, arrays, partials):
-        (follows_rows, piece), quota = piece_of_warp(count), np.uint32(1)
-        is_piece = follows_rows and piece < pieces
-        if is_piece:
-            # The warp has no other row.
-            quota = np.uint32(WARP)
-        _, combined = combine_rows(indices, (weights, arrays), v, begin, length, quota)
-        if is_piece and lane_number() == np.uint32(0):
-            put(partials, piece, combined)
-        return combined
-
-    return combine_row
+    return message_of
 
 
 def _make_combine_hub(combining: Combining) -> Any:

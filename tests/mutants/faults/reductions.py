@@ -14,6 +14,15 @@ _FEW, _MANY, _DIFFERENT = f"{_LABELS}undirected-few]", f"{_LABELS}directed-many]
 _REDUCTIONS = faults_in(
     "kernels/traverse/reduce_cuda.py",
     (
+        "a hub takes the pieces of those after it",
+        "                last = firsts[np.uint32(i + np.uint32(1))]\n",
+        "                pass\n",
+        _ROWS,
+    ),
+)
+_PIECES = faults_in(
+    "kernels/traverse/combining_cuda.py",
+    (
         "pieces beyond the last are stored",
         "        if is_piece and lane_number()",
         "        if True and lane_number()",
@@ -25,15 +34,6 @@ _REDUCTIONS = faults_in(
         "is_piece and lane_number() == np.uint32(1):",
         _ROWS,
     ),
-    (
-        "a hub takes the pieces of those after it",
-        "                last = firsts[np.uint32(i + np.uint32(1))]\n",
-        "                pass\n",
-        _ROWS,
-    ),
-)
-_PIECES = faults_in(
-    "kernels/traverse/combining_cuda.py",
     ("a hub begins with the first piece of all", "np.uint32(first + lane_number())", "lane_number()", _ROWS),
     (
         "a hub has the pieces of one lane",
