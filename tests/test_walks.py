@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import pytest
@@ -32,14 +32,18 @@ FLOORS = ("gpu_pregel", "host", "kernels")
 
 COMPONENTS_CPU, COMPONENTS_CUDA = "A component search", "A component search on CUDA"
 PROGRAM_CPU, PROGRAM_CUDA = "A vertex program on the CPU", "A vertex program on CUDA"
-OPERATOR = "An operator on the CPU"
+OPERATOR, OPERATOR_CUDA = "An operator on the CPU", "An operator on CUDA"
 MESSAGE = "A message between agents"
 MIXED = "A superstep with agents among numeric vertices"
 NODE = "A node of a state graph"
 NETWORKX = "A function of NetworkX"
-WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, NETWORKX, MIXED, NODE, MESSAGE)
+WALKS = (
+    *(COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, OPERATOR_CUDA, NETWORKX),
+    *(MIXED, NODE, MESSAGE),
+)
 
 MAX_STAYS, MAX_RETURNS = 18, 8
+MAX_STAYS_ON_CUDA = 15
 MAX_NETWORKX_STAYS = 8
 MAX_MESSAGE_FILES = 14
 
@@ -170,10 +174,10 @@ def run_graph() -> None:
     assert graph.set_entry_point("a").compile().invoke({})["words"] == ["a", "b"]
 
 
-def run_operator() -> None:
-    frontier = gp.Frontier(gp.kronecker(6), [0], device="cpu")
+def run_operator(device: str, mode: Literal["push", "pull"]) -> None:
+    frontier = gp.Frontier(gp.kronecker(6), [0], device=device)
     # A unique constant, so that no other test has compiled it.
-    gp.process_edges(lambda u, v, weight, added: v + added > 20261123, frontier, [1], mode="push")
+    gp.process_edges(lambda u, v, weight, added: v + added > 20261123, frontier, [1], mode=mode)
 
 
 def run_networkx() -> None:
@@ -246,11 +250,11 @@ def test_every_function_of_a_walk_exists(title: str) -> None:
         assert not inspect.isclass(found), f"{name}: name the method that is called"
 
 
-@pytest.mark.parametrize("title", [PROGRAM_CPU, PROGRAM_CUDA, OPERATOR])
+@pytest.mark.parametrize("title", [PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, OPERATOR_CUDA])
 def test_walk_of_a_program_is_short(title: str) -> None:
     walk = FUNCTIONS[title]
     visits = stays(walk)
-    assert len(visits) <= MAX_STAYS, visits
+    assert len(visits) <= (MAX_STAYS_ON_CUDA if title in (PROGRAM_CUDA, OPERATOR_CUDA) else MAX_STAYS), visits
     assert len(visits) - len(set(visits)) <= MAX_RETURNS, visits
     assert climbs(walk) == []
 
@@ -258,6 +262,12 @@ def test_walk_of_a_program_is_short(title: str) -> None:
 def test_walk_of_a_function_of_networkx_is_short() -> None:
     assert len(stays(FUNCTIONS[NETWORKX])) <= MAX_NETWORKX_STAYS
     assert climbs(FUNCTIONS[NETWORKX]) == []
+
+
+def test_programs_and_operators_on_cuda_share_the_loop_over_edges() -> None:
+    program, operator = FUNCTIONS[PROGRAM_CUDA], FUNCTIONS[OPERATOR_CUDA]
+    shared = [name for name in program if name in operator]
+    assert shared == ["kernels.traverse.walks_cuda:make_pull_rows", "host.devices.cuda:CudaDevice.launch"]
 
 
 def test_walk_of_a_message_crosses_few_files() -> None:
@@ -268,7 +278,7 @@ def test_walk_of_a_message_crosses_few_files() -> None:
 def test_walks_on_the_cpu_are_in_the_order_of_calls() -> None:
     check_order(FUNCTIONS[COMPONENTS_CPU], record(lambda: run_components("cpu")))
     check_order(FUNCTIONS[PROGRAM_CPU], record(lambda: run_program("cpu")))
-    check_order(FUNCTIONS[OPERATOR], record(run_operator))
+    check_order(FUNCTIONS[OPERATOR], record(lambda: run_operator("cpu", "push")))
     check_order(FUNCTIONS[NETWORKX], record(run_networkx))
     check_order(FUNCTIONS[MIXED], record(run_mixed))
     check_order(FUNCTIONS[NODE], record(run_graph))
@@ -281,6 +291,8 @@ def test_walks_on_cuda_are_in_the_order_of_calls(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(emulated, "compile_for_emulation", unrecorded(emulated.compile_for_emulation))
     check_order(list(map(on_emulated, FUNCTIONS[COMPONENTS_CUDA])), record(lambda: run_components("emulated")))
     check_order(list(map(on_emulated, FUNCTIONS[PROGRAM_CUDA])), record(lambda: run_program("emulated")))
+    walk = list(map(on_emulated, FUNCTIONS[OPERATOR_CUDA]))
+    check_order(walk, record(lambda: run_operator("emulated", "pull")))
 
 
 def test_walk_of_a_message_is_in_the_order_of_calls(tmp_path: Path) -> None:

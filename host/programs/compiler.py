@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numba
 import numpy as np
 
+from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.programs.captured_arrays import pass_arrays
 from gpu_pregel.host.programs.checks import ProgramChecks
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, is_data, names_of_fields
 from gpu_pregel.host.traverse.bounded_cache import BoundedCache
 from gpu_pregel.host.traverse.combiners import absorbing, resolve_combiner
+from gpu_pregel.host.traverse.compilation import place_of
 from gpu_pregel.host.traverse.functions import device_function
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
@@ -112,7 +115,6 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     ``offset`` is the dtype of edge positions, ``weight`` that of weights, or None. The functions are checked with the
     CPU's compiler, so that errors are those of :func:`compile_program`.
     """
-    from gpu_pregel.host.programs.raises import raising_roles
     from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers ctx.random)
     from gpu_pregel.kernels.programs import (
         array_types_cuda,
@@ -141,10 +143,56 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
 
     def guard(functions: Functions, kinds: dict[str, tuple[Any, ...]]) -> Functions:
         digest = fingerprint.hexdigest() if fingerprint.is_complete else None
-        return guards_cuda.with_guards(functions, raising_roles(functions, kinds, digest))
+        return guards_cuda.with_guards(functions, _raising_roles(functions, kinds, digest))
 
     key = ("cuda", offset, weight, fingerprint.hexdigest())
     return _from_memory(key, declared, program, arrays, weight, fingerprint, jit_cuda.device, make_kernels, guard)
+
+
+def _raising_roles(functions: Functions, kinds: Mapping[str, tuple[Any, ...]], digest: str | None) -> frozenset[str]:
+    """Return the roles of those functions that may raise.
+
+    Parameters
+    ----------
+    functions : Functions
+        Declared for CUDA.
+    kinds : dict
+        The types of the arguments, by role.
+    digest : str or None
+        Of the program; the result is kept on disk by it.
+
+    Raises
+    ------
+    ProgramError
+        The combiner of an aggregator may raise.
+    """
+    from gpu_pregel.host.traverse.raises import noted, raises_exception
+
+    roles = {
+        "init": functions.init,
+        "initially_active": functions.initially_active,
+        "message": functions.send,
+        "combine": functions.combine if functions.built_in is None else None,
+        "apply": functions.apply,
+        "receives": functions.receives,
+        "active": functions.is_active,
+        "wake": functions.wake,
+    }
+
+    def find() -> list[str]:
+        found = [role for role, one in roles.items() if one is not None and raises_exception(one, kinds[role])]
+        for name, function, combine, dtype, _ in functions.aggregators:
+            number = numba.from_dtype(dtype)
+            if raises_exception(combine, (number, number)):
+                raise ProgramError(
+                    f"the combiner of aggregator {name!r} may raise an exception{place_of(combine)}, which is not "
+                    f"possible on a GPU: raise it in the aggregator's function, or use device='cpu'"
+                )
+            if raises_exception(function, kinds["aggregator"]):
+                found.append("aggregator")
+        return found
+
+    return frozenset(noted(digest, find))
 
 
 def _is_chained(program: VertexProgram, functions: Functions) -> bool:

@@ -37,9 +37,8 @@ from gpu_pregel.kernels.programs.chain_cuda import list_frontier
 from gpu_pregel.kernels.programs.failures_cuda import read_failure
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, FIGURES, NO_LIMIT, ROW, ROWS
 from gpu_pregel.kernels.programs.program_cuda import MAX_BLOCKS
-from gpu_pregel.kernels.programs.push_cuda import WORDS_PER_WARP
 from gpu_pregel.kernels.traverse.elements_cuda import keep_bits
-from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
+from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES, WORDS_PER_WARP
 
 Array = np.ndarray[Any, Any]
 
@@ -132,8 +131,8 @@ class CudaState(ProgramState):
             part.pieces = made[f"pieces{k}"]
         frontier, touched, woken = (*made["bitmaps"], made["bitmaps"][1])[:3]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched, woken))
-        self._signals, self._partials, (self._hidden,) = made["signals"], made["partials"], made["hidden"]
-        (self._counts,), (self._control,) = made["counts"], made["control"]
+        self._signals, (self._hidden,), (self._control,) = made["signals"], made["hidden"], made["control"]
+        self._figures = (*made["counts"], made["partials"], self._control)
         self._failures, self._rows_read = failures, 0
         record = (self._control[FAILURE : FAILURE + 1],) if program.records else ()
         self.context_arrays, self._totals = (*made["aggregates"], *record), (*made["totals"], *record)
@@ -166,11 +165,9 @@ class CudaState(ProgramState):
         if self._n == 0:
             return Activity(0, 0)
         own = self.vertices
-        self._launch(
-            *(self._program.init, self._tiles * BLOCK, *self._given, own.out_degrees, own.in_degrees),
-            *(self.context_arrays, self._totals, own.values, own.frontier),
-            *(self._counts, self._partials, self._control),
-        )
+        degrees, aggregates = (own.out_degrees, own.in_degrees), (self.context_arrays, self._totals)
+        given = (*self._given, degrees, aggregates, own.values, own.frontier, self._figures)
+        self._launch(self._program.init, self._tiles * BLOCK, *given)
         return self._read_figures(0, 1)[0].activity
 
     def execute(
@@ -229,19 +226,19 @@ class CudaState(ProgramState):
             given = (own.frontier, own.out_degrees, superstep, self._queue, self._chain_state)
             self._launch(list_frontier, len(own.frontier), *given)
         most = min(_BATCH_EDGES, len(edges.indices))
+        rows = (edges.begins, edges.ends, edges.indices, self._weights(edges))
+        limits = (superstep, limit, *activity, min(self._push_limit, _BATCH_EDGES), _ALONE_EDGES)
+        vertices = (own.out_degrees, own.in_degrees, self.context_arrays, own.values)
         self._launch(
-            *(self._program.chain, 1 if most <= _ALONE_EDGES else most, edges.begins, edges.ends),
-            *(edges.indices, self._weights(edges), own.out_degrees, own.in_degrees),
-            *(superstep, limit, *activity, min(self._push_limit, _BATCH_EDGES), _ALONE_EDGES),
-            *(self.context_arrays, own.inbox, own.touched, own.values, own.frontier),
-            *(self._queue, self._received, self._chain_state, self._chain_control),
+            *(self._program.chain, 1 if most <= _ALONE_EDGES else most, rows, limits, vertices, own.inbox, own.touched),
+            *(own.frontier, self._queue, self._received, self._chain_state, self._chain_control),
         )
         self._is_queued = True
         control = self._device.download(self._chain_control)
         written = int(control[ROWS])
-        rows = control[ROW:].reshape(-1, FIGURES)[: max(0, written)]
-        self._check_progress(rows, superstep, limit, written, least=0)
-        return [SuperstepFigures(Activity(*row[:2]), row[2], ()) for row in rows.tolist()]
+        figures = control[ROW:].reshape(-1, FIGURES)[: max(0, written)]
+        self._check_progress(figures, superstep, limit, written, least=0)
+        return [SuperstepFigures(Activity(*row[:2]), row[2], ()) for row in figures.tolist()]
 
     def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
@@ -250,12 +247,13 @@ class CudaState(ProgramState):
             edges = part.out_edges
             words = len(own.frontier) if part.partition.is_whole else len(edges.source_words)
             warps = -(-words // WORDS_PER_WARP) + len(edges.piece_vertices)
+            lists = (edges.source_words, edges.source_bits, edges.source_firsts)
+            hubs = (edges.piece_vertices, edges.piece_begins, edges.piece_ends)
+            degrees = (signals.out_degrees, signals.in_degrees)
+            senders = (self._weights(edges), *degrees, superstep, self.context_arrays, signals.values)
             self._launch(
-                *(self._program.push, warps * WARP, edges.source_words, edges.source_bits, edges.source_firsts),
-                *(edges.begins, edges.ends, edges.piece_vertices, edges.piece_begins, edges.piece_ends),
-                *(edges.indices, self._weights(edges), signals.out_degrees, signals.in_degrees, superstep, row),
-                *(self.context_arrays, signals.values, signals.frontier, receivers),
-                *(own.inbox[0], own.touched, self._control),
+                *(self._program.push, warps * WARP, lists, (edges.begins, edges.ends), hubs, edges.indices),
+                *(senders, signals.frontier, row, receivers, own.inbox[0], own.touched, self._control),
             )
 
     def _pull(self, superstep: int, activity: Activity) -> None:
@@ -274,14 +272,14 @@ class CudaState(ProgramState):
             pieces, piece_marks = part.pieces[:-1], part.pieces[-1]
             given: tuple[Any, ...] = (self._signals, own.frontier, all_active, superstep, self._hidden)
             if program.signal is None:
-                chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
-                given = (self._weights(edges), *sources, all_active, edges.rows, chosen)
+                given = ((self._weights(edges), *sources[:-1]), own.frontier, all_active, edges.rows)
+            chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
             warps = -(-count // WARP) + len(edges.piece_vertices)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
             if count:
-                outputs = (inbox, marks, pieces, piece_marks)
-                self._launch(program.pull, warps * WARP, rows, *bounds, edges.indices, *given, accumulate, *outputs)
+                given = (given, chosen, self._n, accumulate, inbox, marks, pieces, piece_marks)
+                self._launch(program.pull, warps * WARP, rows, *bounds, edges.indices, *given)
             if len(hubs):
                 inputs = (hubs, edges.hub_firsts, pieces, piece_marks)
                 self._launch(program.slot, len(hubs), *inputs, inbox, marks)
@@ -325,10 +323,10 @@ class CudaState(ProgramState):
                 every, touched = False, applying
             else:
                 self._launch(keep_bits, len(touched), touched, applying)
+        degrees, aggregates = (own.out_degrees, own.in_degrees), (self.context_arrays, self._totals)
         self._launch(
-            *(self._program.apply, self._tiles * BLOCK, every, superstep, row, edge_limit),
-            *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, touched),
-            *(own.values, own.frontier, own.woken, self._counts, self._partials, self._control),
+            *(self._program.apply, self._tiles * BLOCK, every, superstep, row, edge_limit, degrees, aggregates),
+            *(own.inbox, touched, own.values, own.frontier, own.woken, self._figures),
         )
 
     def _read(self, array: Any, places: Array) -> Array:

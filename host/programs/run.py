@@ -23,7 +23,6 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.compiler import CompiledProgram, depends_on_order, fingerprint_program
-from gpu_pregel.host.programs.device_failures import explain_failure
 from gpu_pregel.host.programs.direction_costs import direction_costs
 from gpu_pregel.host.programs.directions import DirectionRule, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
@@ -161,7 +160,7 @@ def run(
     with (
         announce_compilation(shown=progress),
         opened as checkpoints,
-        explaining_failures(lambda: explain_failure(master, checkpoints)),
+        explaining_failures(lambda: _explain_failure(master, checkpoints)),
     ):
         ready = prepare(graph, program, given, target, mode, partitions, deterministic=deterministic, check=check)
         state = ready.state
@@ -336,6 +335,28 @@ def _open_checkpoint(
     if resume:
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
     return nullcontext()
+
+
+def _explain_failure(master: Master[Any, Any, Any] | None, checkpoints: CheckpointedRun | None) -> str:
+    """Return how far a run has come, what is saved, and how to continue.
+
+    ``master`` is None until the run begins, ``checkpoints`` if it has none.
+    """
+    if master is None and checkpoints is None:
+        return "The run had not begun."
+    finished = "begun" if master is None else f"finished {master.superstep:,} superstep{'s' * (master.superstep != 1)}"
+    return f"The run had {'not ' * (master is None)}{finished}; {_what_is_saved(checkpoints)}"
+
+
+def _what_is_saved(checkpoints: CheckpointedRun | None) -> str:
+    if checkpoints is None:
+        return "nothing is saved: run again; a run of gp.run with checkpoint= can be resumed."
+    if checkpoints.head < 0:
+        return "the first checkpoint had not been saved: run again with the same arguments and resume=True."
+    return (
+        f"the newest checkpoint holds supersteps 0 to {checkpoints.head:,}: run again with the same arguments and "
+        f"resume=True, on this device or another."
+    )
 
 
 def identify(graph: Graph, program: VertexProgram, given: Given, partitions: int | None = None) -> Identity:

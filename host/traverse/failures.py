@@ -1,22 +1,49 @@
-"""Errors for bodies of operators that raise on a CUDA device: the failed call is repeated in Python."""
+"""Errors of bodies of operators that raise in compiled code: the call is repeated in Python, which says where."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
-from gpu_pregel.errors import ProgramError
+from gpu_pregel.errors import EmulationError, GpuPregelError, ProgramError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.interpreted import line_of, text_of
 from gpu_pregel.host.traverse.labels import LabelBodies
-from gpu_pregel.host.traverse.operators_python import AnyBodies, PythonOperators
+from gpu_pregel.host.traverse.operators_python import AnyBodies, PythonOperators, PythonSet
 from gpu_pregel.host.traverse.pairs import PairBodies, pair_in_words
 from gpu_pregel.host.traverse.rows import RowBodies
-from gpu_pregel.kernels.traverse.failures_cuda import read_edge_failure
 
 Array = np.ndarray[Any, Any]
+
+
+@contextmanager
+def naming_failures(
+    frontier: Any, arrays: tuple[Any, ...], repeat: Callable[[PythonOperators, PythonSet, tuple[Any, ...]], Any]
+) -> Iterator[None]:
+    """Repeat a call of an operator whose body raises, which adds the vertex and the line to the error.
+
+    By then the arrays may have changed. What the emulator refuses is repeated too.
+    """
+    try:
+        yield
+    except Exception as error:
+        is_ours = isinstance(error, (GpuPregelError, NumbaError, MemoryError))
+        if frontier.device.name == "python" or (is_ours and not isinstance(error, EmulationError)):
+            raise
+        operators = PythonOperators(frontier.graph)
+        repeat(operators, operators.chosen(frontier.flags()), _copies(arrays, frontier.device))
+        raise
+
+
+def _copies(arrays: tuple[Any, ...], device: Device) -> tuple[Any, ...]:
+    """Return the arrays of a call in host memory, where writing to them changes nothing."""
+    numbers = (bool, int, float, np.generic)
+    return tuple(one if isinstance(one, numbers) else np.array(device.download(one)) for one in arrays)
 
 
 def _weights(graph: Graph, u: int, v: int) -> list[Any]:
@@ -53,23 +80,23 @@ def check_bodies(
     The call is repeated in Python to learn where and why; by then the arrays may have changed. The first two arrays of
     ``PairBodies`` are the pairs.
     """
+    from gpu_pregel.kernels.traverse.failures_cuda import read_edge_failure
+
     failure = read_edge_failure(*record.tolist())
     if failure is None:
         return
     u, v = failure.vertex, failure.other
     role, function = _failed(bodies, has_edge=v is not None)
-    numbers = (bool, int, float, np.generic)
-    copies: list[Any] = [array if isinstance(array, numbers) else device.download(array) for array in arrays]
-    plain, cause = getattr(function, "py_func", function), None
+    plain, cause, copies = getattr(function, "py_func", function), None, _copies(arrays, device)
+    twin = PythonOperators(graph)
+    alone = twin.chosen(np.arange(graph.num_vertices) == u)
     try:
         if isinstance(bodies, RowBodies) and v is None:
-            twin = PythonOperators(graph)
-            twin.reduce_rows(bodies, twin.chosen(np.arange(graph.num_vertices) == u), tuple(copies), None)
+            twin.reduce_rows(bodies, alone, copies, None)
         elif isinstance(bodies, LabelBodies):
-            twin = PythonOperators(graph)
-            twin.count_labels(bodies, twin.chosen(np.arange(graph.num_vertices) == u), tuple(copies), None)
+            twin.count_labels(bodies, alone, copies, None)
         elif isinstance(bodies, PairBodies):
-            PythonOperators(graph).intersect_rows(bodies, (copies[0], copies[1]), tuple(copies[2:]), None, [u])
+            twin.intersect_rows(bodies, (copies[0], copies[1]), copies[2:], None, [u])
         elif v is None:
             plain(u, *copies)
         else:

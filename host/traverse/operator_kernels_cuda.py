@@ -8,21 +8,22 @@ import numba
 import numpy as np
 
 from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.traverse.bodies import Bodies, CompiledBodies, compile_bodies, lasting_digest
+from gpu_pregel.host.traverse.bodies import Bodies, compile_bodies, lasting_digest
 from gpu_pregel.host.traverse.combiners import Combiner, resolve_combiner
 from gpu_pregel.host.traverse.compilation import numba_type, place_of
 from gpu_pregel.host.traverse.functions import device_function
 from gpu_pregel.host.traverse.labels import LabelBodies, compile_labels
 from gpu_pregel.host.traverse.pairs import PairBodies, compile_pairs
-from gpu_pregel.host.traverse.raises import may_raise, raises_exception
+from gpu_pregel.host.traverse.raises import noted, raises_exception
 from gpu_pregel.host.traverse.rows import RowBodies, compile_rows
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
 from gpu_pregel.kernels.library.jit_cuda import Kernel
-from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, labels_cuda, pull_edges_cuda, vertices_cuda
+from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, labels_cuda, vertices_cuda
 from gpu_pregel.kernels.traverse.combining_cuda import Combining
 from gpu_pregel.kernels.traverse.edges_cuda import position_type
+from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
 from gpu_pregel.kernels.traverse.pairs_cuda import PairFunctions, make_intersect
-from gpu_pregel.kernels.traverse.reduce_cuda import RowFunctions, RowOutput, make_reduce
+from gpu_pregel.kernels.traverse.reduce_cuda import RowFunctions, make_reduce
 
 
 class OperatorKernel(NamedTuple):
@@ -45,26 +46,22 @@ class OperatorKernel(NamedTuple):
 def make_kernel(kind: str, bodies: Bodies, returns: str | None, offset: np.dtype[Any]) -> OperatorKernel:
     """Make a kernel for bodies, in which edge positions have the dtype ``offset``."""
     kinds = _writable(bodies.kinds)
-    one, records = _guarded(bodies._replace(kinds=kinds), compile_bodies(bodies, returns, jit_cuda.device))
-    arrays = numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds)
-    offsets = numba.from_dtype(offset)[::1]
+    one, bodies = compile_bodies(bodies, returns, jit_cuda.device), bodies._replace(kinds=kinds)
+    plain = {"body": (one.body, bodies.arguments(), 1 if bodies.weight is None else 2)}
+    if bodies.receives is not None:
+        plain["receives"] = (one.receives, (numba.types.int64, *kinds), 1)
+    guarded, records = _guarded(plain, lasting_digest(bodies, "raises"))
     total = one.total if returns == "sum" else None
-    if kind == "sum of vertices":
-        return OperatorKernel(vertices_cuda.make_sum(one.body, arrays, total), total, records)
-    if kind.startswith("filter"):
-        is_queue = kind == "filter of queue"
-        make_filter = vertices_cuda.make_filter_of_queue if is_queue else vertices_cuda.make_filter_of_words
-        return OperatorKernel(make_filter(one.body, arrays, offsets), None, records)
-    functions = edges_cuda.EdgeFunctions(
-        body=one.body,
-        receives=None if bodies.receives is None else one.receives,
-        arrays=arrays,
-        offset=offset,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        total=total,
-        returns=returns,
-    )
-    make = edges_cuda.make_push if kind == "push" else pull_edges_cuda.make_pull
+    given = _surroundings(bodies, RowOutput(returns, total, offset), records=records)
+    over_vertices = {
+        "sum of vertices": vertices_cuda.make_sum,
+        "filter of queue": vertices_cuda.make_filter_of_queue,
+        "filter of words": vertices_cuda.make_filter_of_words,
+    }
+    if kind in over_vertices:
+        return OperatorKernel(over_vertices[kind](guarded["body"], given["arrays"], given["output"]), total, records)
+    functions = edges_cuda.EdgeFunctions(**{"receives": None, **guarded, **given})
+    make = edges_cuda.make_push if kind == "push" else edges_cuda.make_pull
     return OperatorKernel(make(functions), total, records)
 
 
@@ -111,7 +108,7 @@ def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[An
         )
     finish_kinds = (numba.types.int64, kind, *bodies.kinds)
     plain = {"message": (one.message, bodies.message_arguments, 2), "finish": (one.finish, finish_kinds, 1)}
-    guarded, records = _guard_all(plain)
+    guarded, records = _guarded(plain)
     combining = Combining(
         message=one.fields,
         identity=one.identity,
@@ -125,10 +122,7 @@ def make_row_kernels(bodies: RowBodies, returns: str | None, offset: np.dtype[An
     functions = RowFunctions(
         **guarded,
         combining=combining,
-        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
-        offset=offset,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=RowOutput(returns, one.total, offset),
+        **_surroundings(bodies, RowOutput(returns, one.total, offset), records=records),
     )
     rounds = any(dtype.kind == "f" for dtype in one.fields.dtypes) and bodies.combine not in ("min", "max", "any")
     ordered = rounds or (one.total is not None and one.total.kind == "f")
@@ -166,7 +160,7 @@ def make_label_kernels(bodies: LabelBodies, returns: str | None, offset: np.dtyp
         role: (getattr(one, role), arguments, 2 if role in ("label", "weigh") else 1)
         for role, (_, arguments) in bodies.roles.items()
     }
-    functions, records = _guard_all(plain)
+    functions, records = _guarded(plain)
     combine, identity = resolve_combiner("max", one.fields)
     combining = Combining(
         message=one.fields,
@@ -182,10 +176,7 @@ def make_label_kernels(bodies: LabelBodies, returns: str | None, offset: np.dtyp
     labels = labels_cuda.LabelFunctions(
         **{"weigh": None, **functions},
         combining=combining,
-        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
-        offset=offset,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=RowOutput(returns, one.total, offset),
+        **_surroundings(bodies, RowOutput(returns, one.total, offset), records=records),
     )
     return LabelKernels(*labels_cuda.make_count(labels), one.fields.dtypes, one.total, records)
 
@@ -221,7 +212,7 @@ def make_pair_kernels(
     one = compile_pairs(bodies, returns, jit_cuda.device)
     finish_kinds = (*(numba.types.int64,) * 3, numba_type(one.fields), *kinds)
     plain = {"visit": (one.visit, bodies.visit_arguments, 4), "finish": (one.finish, finish_kinds, 1)}
-    guarded, records = _guard_all(plain)
+    guarded, records = _guarded(plain)
     combine, identity = resolve_combiner("sum", one.fields)
     combining = Combining(
         message=one.fields,
@@ -238,12 +229,19 @@ def make_pair_kernels(
         is_silent=one.is_silent,
         ends=ends,
         combining=combining,
-        arrays=numba.types.Tuple([*kinds, numba.types.int64[::1]] if records else kinds),
         offset=offset,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        output=RowOutput(returns, one.total, offset),
+        **_surroundings(bodies, RowOutput(returns, one.total, offset), records=records),
     )
     return PairKernels(*make_intersect(functions), one.fields.dtypes[0], one.total, records)
+
+
+def _surroundings(
+    bodies: Bodies | RowBodies | LabelBodies | PairBodies, output: RowOutput, *, records: bool
+) -> dict[str, Any]:
+    """Return what kernels over edges take beside functions: the types of arrays and of weights, and the output."""
+    arrays = [*bodies.kinds, numba.types.int64[::1]] if records else bodies.kinds
+    weight = np.dtype(str(bodies.weight)) if bodies.has_weights else None
+    return {"arrays": numba.types.Tuple(arrays), "weight": weight, "output": output}
 
 
 def _writable(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -251,39 +249,19 @@ def _writable(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in kinds)
 
 
-def _guard_all(plain: dict[str, tuple[Any, tuple[Any, ...], int]]) -> tuple[dict[str, Any], bool]:
+def _guarded(
+    plain: dict[str, tuple[Any, tuple[Any, ...], int]], digest: str | None = None
+) -> tuple[dict[str, Any], bool]:
     """Return the functions with guards around those that may raise, and whether there is one.
 
-    ``plain`` has each function with the types of its arguments and how many of the first name the place, by role.
+    ``plain`` has each function with the types of its arguments and how many of the first name the place, by role. What
+    may raise is kept on disk by the digest.
     """
     called = {role: guards_cuda.with_plain_call(one, len(arguments)) for role, (one, arguments, _) in plain.items()}
-    raising = {role: raises_exception(called[role], arguments) for role, (_, arguments, _) in plain.items()}
-    if not any(raising.values()):
+    raising = noted(digest, lambda: [role for role in plain if raises_exception(called[role], plain[role][1])])
+    if not raising:
         return {role: one for role, (one, _, _) in plain.items()}, False
     return {
-        role: guards_cuda.guard_body(called[role], len(arguments), ends)
-        if raising[role]
-        else guards_cuda.ignore_record(called[role], len(arguments))
+        role: guards_cuda.guard_body(called[role], len(arguments), ends, raises=role in raising)
         for role, (_, arguments, ends) in plain.items()
     }, True
-
-
-def _guarded(bodies: Bodies, one: CompiledBodies) -> tuple[CompiledBodies, bool]:
-    """Return the functions with guards around those that may raise, and whether there is one."""
-    ends, body_kinds = 1 if bodies.weight is None else 2, bodies.arguments()
-    receives_kinds = (numba.types.int64, *bodies.kinds)
-    body = guards_cuda.with_plain_call(one.body, len(body_kinds))
-    receives = guards_cuda.with_plain_call(one.receives, len(receives_kinds))
-    raising = [
-        may_raise(body, body_kinds, lasting_digest(bodies._replace(receives=None), "frontier")),
-        bodies.receives is not None and may_raise(receives, receives_kinds, lasting_digest(bodies, "receives")),
-    ]
-    if not any(raising):
-        return one, False
-    guarded = [
-        guards_cuda.guard_body(called, count, among) if raises else guards_cuda.ignore_record(called, count)
-        for called, count, among, raises in zip(
-            (body, receives), (len(body_kinds), len(receives_kinds)), (ends, 1), raising, strict=True
-        )
-    ]
-    return one._replace(body=guarded[0], receives=guarded[1]), True

@@ -18,9 +18,9 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.traverse.bodies import Bodies, check_function, kind_of
-from gpu_pregel.host.traverse.body_failures import naming_failures
 from gpu_pregel.host.traverse.combiners import COMBINERS, BuiltInCombiner, Combiner, check_combine
 from gpu_pregel.host.traverse.directions import MODES, PULL_SHARE, Mode
+from gpu_pregel.host.traverse.failures import naming_failures
 from gpu_pregel.host.traverse.frontier import Frontier
 from gpu_pregel.host.traverse.labels import LabelBodies, label_total
 from gpu_pregel.host.traverse.pairs import PairBodies, PairCount

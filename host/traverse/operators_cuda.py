@@ -219,17 +219,14 @@ class CudaOperators:
             return self._sum_over_vertices(bodies, active, arrays, returns)
         kind = "filter of queue" if active.queued else "filter of words"
         kernel = self._kernel(kind, bodies, returns)
-        degrees = self._rows_of(transposed=active.transposed).degrees
-        result, storage = self._result(active.transposed, active.count if active.queued else None)
-        given = (*arrays, storage.record) if kernel.records else arrays
+        most = active.count if active.queued else None
+        result, out, _, record = self._output(returns, None, most, 0, transposed=active.transposed)
+        given = (*arrays, record) if kernel.records else arrays
         if active.count and active.storage is not None and active.queued:
-            queued = (active.storage.queue, active.count, degrees, given)
-            found = (storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
-            self._launch(kernel.kernel, active.count, *queued, *found)
+            self._launch(kernel.kernel, active.count, active.storage.queue, active.count, given, out)
         elif active.count:
-            words = self._words_of(active)
-            self._launch(kernel.kernel, self._n, words, degrees, given, storage.words, storage.control)
-        return self._measured(result, active, bodies, arrays)
+            self._launch(kernel.kernel, self._n, self._words_of(active), given, out)
+        return self._finished(result, active, None, 0, bodies, arrays, records=kernel.records)
 
     def _sum_over_vertices(
         self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str | None
@@ -243,9 +240,8 @@ class CudaOperators:
             count, queue, words = active.count, active.storage.queue, self._none
         threads = min(count, MAX_BLOCKS * BLOCK)
         warps = -(-threads // BLOCK) * WARPS
-        sums = self._sums_of(total, warps)
-        given = (*arrays, sums.record) if records else arrays
-        self._launch(kernel, threads, queue, count, words, given, sums.partials)
+        _, out, _, record = self._output(returns, total, None, warps)
+        self._launch(kernel, threads, queue, count, words, (*arrays, record) if records else arrays, out)
         return self._folded(total, warps, bodies, arrays, records=records)
 
     def process_edges(
@@ -263,25 +259,16 @@ class CudaOperators:
         rows = self._rows_of(transposed=transpose == push and self._graph.is_directed)
         kernel, total, records = self._kernel("push" if push else "pull", bodies, returns)
         prepare = self._pushed if push else self._pulled
-        if returns != "frontier":
-            if not active.count:
-                return _nothing(total)
-            warps, given = prepare(active, rows, bodies, transpose, _rounds(total))
-            sums = self._sums_of(total, warps)
-            passed = (*arrays, sums.record) if records else arrays
-            self._launch(kernel, warps * WARP, *given, passed, sums.partials)
-            return self._folded(total, warps, bodies, arrays, records=records)
         if not active.count:
-            return self._result(transpose, 0)[0]
-        warps, given = prepare(active, rows, bodies, transpose, False)
-        result, storage = self._result(transpose, active.edges if push else None)
-        if warps:
-            degrees = self._rows_of(transposed=transpose).degrees
-            before = () if push else (degrees is not rows.degrees,)
-            found = (storage.queue, storage.hubs, storage.firsts) if push else ()
-            passed = (*arrays, storage.record) if records else arrays
-            self._launch(kernel, warps * WARP, *given, passed, *before, degrees, storage.words, *found, storage.control)
-        return self._measured(result, active, bodies, arrays)
+            return self._result(transpose, 0)[0] if returns == "frontier" else _nothing(total)
+        warps, given = prepare(active, rows, bodies, transpose, _rounds(total))
+        result, out, _, record = self._output(
+            returns, total, active.edges if push else None, warps, transposed=transpose
+        )
+        # The degrees of a frontier's vertices are those of the rows that a pull reads only if the graph is undirected.
+        before = () if push else (self._graph.is_directed,)
+        self._launch(kernel, warps * WARP, *given, (*arrays, record) if records else arrays, *before, out)
+        return self._finished(result, active, total, warps, bodies, arrays, records=records)
 
     def reduce_rows(self, bodies: RowBodies, active: CudaSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
         """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
@@ -293,14 +280,14 @@ class CudaOperators:
         warps, given = self._pushed(active, rows, bodies, transpose, kernels.ordered)
         _, _, hubs, firsts, hub_count, pieces, *_ = given
         partials = tuple(self._device.empty(pieces, dtype) for dtype in kernels.message)
-        result, out, hubs_out, record = self._output(returns, kernels.total, rows, active, warps, hub_count)
+        result, out, hubs_out, record = self._output(
+            returns, kernels.total, active.count, warps, hub_count, transposed=transpose
+        )
         passed = (*arrays, record) if kernels.records else arrays
         self._launch(kernels.rows, warps * WARP, *given, passed, partials, out)
         if hub_count:
             self._launch(kernels.hubs, hub_count, hubs, firsts, hub_count, pieces, passed, partials, hubs_out)
-        if result is not None:
-            return self._measured(result, active, bodies, arrays)
-        return self._folded(kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
+        return self._finished(result, active, kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
 
     def count_labels(self, bodies: LabelBodies, active: CudaSet, arrays: tuple[Any, ...], returns: str | None) -> Any:
         """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
@@ -311,7 +298,9 @@ class CudaOperators:
             return self._result(transpose, 0)[0] if returns == "frontier" else _nothing(kernels.total)
         warps, given = self._pushed(active, rows, bodies, transpose, _rounds(kernels.total))
         _, _, hubs, firsts, hub_count, pieces, *_ = given
-        result, out, hubs_out, record = self._output(returns, kernels.total, rows, active, warps, hub_count)
+        result, out, hubs_out, record = self._output(
+            returns, kernels.total, active.count, warps, hub_count, transposed=transpose
+        )
         passed, tables = (*arrays, record) if kernels.records else arrays, self._tables()
         if hub_count:
             self._launch(kernels.clear, warps * WARP, *given[:7], *tables)
@@ -320,9 +309,7 @@ class CudaOperators:
             partials = tuple(self._device.empty(pieces, dtype) for dtype in kernels.message)
             self._launch(kernels.pieces, warps * WARP, *given[:7], passed, *tables, partials)
             self._launch(kernels.hubs, hub_count, hubs, firsts, hub_count, pieces, passed, partials, hubs_out)
-        if result is not None:
-            return self._measured(result, active, bodies, arrays)
-        return self._folded(kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
+        return self._finished(result, active, kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
 
     def edges(self, active: CudaSet) -> tuple[Any, Any]:
         """Return the ends of the edges of a set's vertices: marked in a bitmap of edges, then kept."""
@@ -388,12 +375,23 @@ class CudaOperators:
         return self._kept_tables
 
     def _output(
-        self, returns: str | None, total: np.dtype[Any] | None, rows: _Rows, active: CudaSet, warps: int, hubs: int
+        self,
+        returns: str | None,
+        total: np.dtype[Any] | None,
+        most: int | None,
+        warps: int,
+        hubs: int = 0,
+        *,
+        transposed: bool = False,
     ) -> tuple[CudaSet | None, tuple[Any, ...], tuple[Any, ...], Any]:
-        """Return the set for a result, the outputs of a kernel over rows and of one over hubs, and a record."""
+        """Return the set for a result, the outputs of a kernel over rows and of one over hubs, and a record.
+
+        ``most`` is the largest number of vertices in the queue of the set, or None for a set without a queue.
+        """
         if returns == "frontier":
-            result, storage = self._result(rows is self._rows.get(True), active.count)
-            out = (rows.degrees, storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
+            result, storage = self._result(transposed, most)
+            degrees = self._rows_of(transposed=transposed).degrees
+            out = (degrees, storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
             return result, out, out, storage.record
         sums = self._sums_of(total, warps + hubs)
         return None, (sums.partials, 0), (sums.partials, warps), sums.record
@@ -467,14 +465,20 @@ class CudaOperators:
         result.is_measured = most == 0
         return result, storage
 
-    def _measured(
+    def _finished(
         self,
-        result: CudaSet,
+        result: CudaSet | None,
         active: CudaSet,
+        total: np.dtype[Any] | None,
+        warps: int,
         bodies: AnyBodies,
         arrays: tuple[Any, ...],
-    ) -> CudaSet:
-        """Return the result after reading its figures: the one readback of a superstep."""
+        *,
+        records: bool,
+    ) -> Any:
+        """Return the result after reading its figures, the one readback of a superstep; or the sum of that of warps."""
+        if result is None:
+            return self._folded(total, warps, bodies, arrays, records=records)
         if active.count and result.storage is not None:
             control = self._device.download(result.storage.control)
             check_bodies(control[RECORD:], bodies, arrays, self._graph, self._device)

@@ -14,11 +14,6 @@ from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.fingerprint import source_digest
 
 
-def may_raise(function: Any, arguments: tuple[Any, ...], digest: str | None) -> bool:
-    """Whether a device function may raise; the answer is kept on disk by ``digest``."""
-    return bool(noted(digest, lambda: ["the body"] if raises_exception(function, arguments) else []))
-
-
 def noted(digest: str | None, find: Callable[[], list[str]]) -> list[str]:
     """Return what is on disk by that digest, the version of Numba-CUDA and the code that finds it, or else is found."""
     if digest is None:

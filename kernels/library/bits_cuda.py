@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.compiler_cuda import intrinsic, types
+from gpu_pregel.kernels.library.compiler_cuda import cuda, intrinsic, types
 from gpu_pregel.kernels.library.jit_cuda import device
 
 WORD_BITS = 32
@@ -22,6 +22,12 @@ def get_bit(bitmap: Any, position: Any) -> Any:
 def bit(position: Any) -> Any:
     """Return a word in which only the bit of this uint32 position is set."""
     return np.uint32(np.uint32(1) << (position & np.uint32(31)))
+
+
+@device
+def rank_in(bits: Any, position: Any) -> Any:
+    """Return the number of bits of a word below that of a position."""
+    return np.uint32(cuda.popc(np.uint32(bits & np.uint32(bit(position) - np.uint32(1)))))
 
 
 def _reinterpret(result: Any, value: Any) -> Any:

@@ -1,7 +1,8 @@
-"""How one vertex applies a message, for the kernels of the CPU and of CUDA.
+"""How one vertex takes and applies a message, for the kernels of the CPU and of CUDA.
 
 Each ``make_…`` takes the decorator that compiles device functions for one of them and returns a function that kernels
-call.
+call. Which vertices take messages is decided where one is taken, in ``apply``; the kernels over edges ask too, to skip
+the rows and messages of other vertices, wherever they have the values of the receivers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numba
 
-from gpu_pregel.kernels.programs.functions import Functions
+from gpu_pregel.kernels.programs.functions import Functions, make_context
 from gpu_pregel.kernels.traverse.fields import Jit, generated, make_cast, make_changed, make_differs, make_get, make_put
 
 
@@ -27,6 +28,53 @@ def make_take_message(jit: Jit, functions: Functions, *, keeps_empty: bool = Fal
         return message
 
     return jit(take_message)
+
+
+def make_is_receiver(jit: Jit, functions: Functions) -> Any:
+    """``is_receiver(receivers, v, n)``: whether the program's ``receives`` is true for the vertex at position v.
+
+    ``receivers`` is (number of the first vertex, superstep, out-degrees, in-degrees, aggregates, values) as ``apply``
+    will see them, or empty if the values are not at hand: then, and without ``receives``, every vertex is one.
+    """
+    receives: Any = functions.receives
+    get, context = make_get(jit, functions.value), make_context(jit, functions.context)
+    if receives is None:
+
+        def is_receiver(receivers, v, n):
+            return True
+
+    else:
+
+        def is_receiver(receivers, v, n):
+            if len(receivers) == 0:
+                return True
+            first, superstep, out_degrees, in_degrees, aggregates, values = receivers
+            ctx = context(first + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
+            return receives(get(values, v), ctx) != 0
+
+    return jit(is_receiver)
+
+
+def make_accept(jit: Jit, functions: Functions) -> Any:
+    """``accept(values, v, message, ctx)``: whether v applies, and the message that it takes: none if it receives none.
+
+    If all vertices apply, one that receives nothing applies the identity.
+    """
+    receives: Any = functions.receives
+    identity, always, get = functions.identity, functions.always, make_get(jit, functions.value)
+    if receives is None:
+
+        def accept(values, v, message, ctx):
+            return True, message
+
+    else:
+
+        def accept(values, v, message, ctx):
+            if receives(get(values, v), ctx) != 0:
+                return True, message
+            return always, identity
+
+    return jit(accept)
 
 
 def make_change(jit: Jit, functions: Functions, bits_of_float: Any) -> Any:

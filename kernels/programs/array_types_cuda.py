@@ -28,10 +28,13 @@ class ArrayTypes:
     inbox: Any
     aggregates: Any
     """Of the aggregates, followed by the parameters, the captured arrays, and the record of failures if any."""
-    partials: Any
     control: Any
+    figures: Any
+    """Of the figures of blocks, the aggregates of warps, and ``control``."""
+    senders: Any
+    """Of what messages along edges are computed from: weights, degrees, superstep, aggregates and values."""
     receivers: Any
-    """Of ``receivers`` in ``receivers.make_is_receiver``: an empty tuple if every vertex takes messages."""
+    """Of ``receivers`` in ``apply.make_is_receiver``: an empty tuple if every vertex takes messages."""
     row_receivers: Any
     """The same for a pull, after whether it skips rows, and the vertices of the pieces of long rows."""
 
@@ -47,6 +50,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
 
     partials = [dtype for _, _, _, dtype, _ in functions.aggregators]
     offsets, vertices, values = array(offset), array(np.uint32), arrays(functions.value.dtypes)
+    weights, control = array(np.float32 if weight is None else weight), array(np.int64)
     captured = tuple(argument_type(dtype) for dtype in functions.captured)
     failures = (array(np.int64),) if functions.records else ()
     aggregates = types.Tuple((*arrays([*partials, *parameter_dtypes(functions.parameters)]), *captured, *failures))
@@ -58,14 +62,15 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
         offset=types.uint32 if offset.itemsize == 4 else types.uint64,
         offsets=offsets,
         vertices=vertices,
-        weights=array(np.float32 if weight is None else weight),
+        weights=weights,
         has_weights=weight is not None,
         values=values,
         messages=arrays(functions.message.dtypes),
         inbox=arrays(inbox_dtypes(functions.message)),
         aggregates=aggregates,
-        partials=arrays(partials),
-        control=array(np.int64),
+        control=control,
+        figures=types.Tuple((control, arrays(partials), control)),
+        senders=types.Tuple((weights, offsets, offsets, types.int64, aggregates, values)),
         receivers=receivers,
         row_receivers=row_receivers,
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or, store_relaxed
-from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float
+from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, rank_in
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.grid_barrier_cuda import grid_barrier
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Kernel, device, kernel
@@ -61,17 +61,17 @@ def _append(is_new, v, queue, counters, place):
         lane, first = lane_number(), np.uint32(0)
         if lane == np.uint32(0):
             first = np.uint32(_add(counters, place, np.uint64(cuda.popc(among))))
-        below = np.uint32(cuda.popc(np.uint32(among & np.uint32(bit(lane) - np.uint32(1)))))
-        first = np.uint32(shuffle(first, 0) + below)
+        first = np.uint32(shuffle(first, 0) + rank_in(among, lane))
         if is_new:
             queue[first] = v
 
 
 @device
-def _collect(is_first, v, sink):
+def _collect(is_first, v, is_last, state, kept):
     """Append a vertex that received its first message."""
-    _, received, counters, place = sink
+    received, counters, place = state[4]
     _append(is_first, v, received, counters, place)
+    return kept
 
 
 @kernel(types.uint32[::1], OFFSETS, types.int64, types.uint32[::1], types.int64[::1])
@@ -102,47 +102,27 @@ def list_frontier(frontier, degrees, superstep, queue, state):
 def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """Run up to ``limit`` supersteps in which the vertices of ``queue`` send and their receivers apply.
 
-    ``superstep`` is the first one's number. The kernel returns before a superstep in which no vertex sends, more than
+    ``limits`` are the first superstep, ``limit``, active vertices and edges, ``edge_limit``, and the most active edges
+    with which the first block is alone. The kernel returns before a superstep in which no vertex sends, more than
     ``edge_limit`` edges are active or a hub sends, and leaves the active vertices in both ``queue`` and ``frontier``.
     """
     send, by_swapping = _make_send(functions, arrays)
     receive, warp_chain = _make_receive(functions), make_warp_chain(functions, arrays)
 
+    limits = types.UniTuple(types.int64, 6)
+
     @kernel(
-        *(arrays.offsets, arrays.offsets, arrays.vertices, arrays.weights, arrays.offsets, arrays.offsets),
-        *(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64),
-        *(arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
-        *(arrays.vertices, arrays.vertices, arrays.control, arrays.control),
+        *(types.Tuple((arrays.offsets, arrays.offsets, arrays.vertices, arrays.weights)), limits),
+        *(types.Tuple((arrays.offsets, arrays.offsets, arrays.aggregates, arrays.values)), arrays.inbox),
+        *(arrays.vertices, arrays.vertices, arrays.vertices, arrays.vertices, arrays.control, arrays.control),
         racy=("inbox",) if by_swapping else (),
         cooperative=True,
     )
-    def chain(
-        begins,
-        ends,
-        indices,
-        weights,
-        out_degrees,
-        in_degrees,
-        superstep,
-        limit,
-        active,
-        edges,
-        edge_limit,
-        alone_limit,
-        parameters,
-        inbox,
-        touched,
-        values,
-        frontier,
-        queue,
-        received,
-        state,
-        control,
-    ):
+    def chain(rows, limits, vertices, inbox, touched, frontier, queue, received, state, control):
+        superstep, limit, active, edges, edge_limit, alone_limit = limits
         own, last = cuda.shared.array(TWO_SETS, types.int64), cuda.shared.array(4, types.int64)
         thread, is_first_block = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x) == np.uint32(0)
         is_first = thread == np.uint32(0) and is_first_block
-        rows, vertices = (begins, ends, indices, weights), (out_degrees, in_degrees, parameters, values)
         row, own_rows, all_rows = np.int64(0), np.uint32(0), np.uint32(0)
         stops = state[np.uint32(HUB_STEP)] == superstep
         if is_first:
@@ -180,18 +160,8 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
             else:
                 counters = (alone, own, state)
                 place = np.uint32(np.uint32((own_rows if alone else all_rows) & np.uint32(1)) * np.uint32(SET))
-                send(
-                    rows,
-                    vertices,
-                    superstep + row,
-                    np.uint32(active),
-                    inbox[0],
-                    touched,
-                    queue,
-                    received,
-                    counters,
-                    place,
-                )
+                sink = (received, counters, np.uint32(place + np.uint32(RECEIVED)))
+                send(rows, vertices, superstep + row, np.uint32(active), inbox[0], touched, queue, sink)
                 _wait(alone, state)
                 receive(vertices, superstep + row, inbox, touched, received, queue, counters, place)
                 _wait(alone, state)
@@ -247,7 +217,7 @@ def _set_bits(frontier, queue, active):
 
 
 def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
-    """``send(rows, vertices, superstep, active, inbox, touched, queue, received, counters, place)``: the queue sends.
+    """``send(rows, vertices, superstep, active, inbox, touched, queue, sink)``: the vertices of the queue send.
 
     A warp takes so few rows that all warps have some, as the edges of its rows are sent one after the other.
     """
@@ -267,13 +237,13 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
     choose = receivers_of if has_receivers else no_receivers
 
     @device
-    def send(rows, vertices, superstep, active, inbox, touched, queue, received, counters, place):
+    def send(rows, vertices, superstep, active, inbox, touched, queue, sink):
         begins, ends, indices, weights = rows
-        sink = (touched, received, counters, np.uint32(place + np.uint32(RECEIVED)))
         out_degrees, in_degrees, parameters, values = vertices
-        given = (out_degrees, in_degrees, superstep - 1, parameters, values, choose(vertices, superstep))
+        senders = (weights, out_degrees, in_degrees, superstep - 1, parameters, values)
+        state = (senders, choose(vertices, superstep), inbox, touched, sink)
         lane, warp, warps = lane_number(), warp_number(), np.uint32(WARPS)
-        if not counters[0]:
+        if not sink[1][0]:
             warps = np.uint32(warps * np.uint32(cuda.gridDim.x))
         share = min(np.uint32(WARP), np.uint32((active + warps - np.uint32(1)) // warps))
         first = np.uint32(warp * share)
@@ -283,7 +253,7 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
             if lane < share and i < active:
                 u = queue[i]
                 begin, length = row_range(begins, ends, u)
-            send_rows(u, begin, length, indices, weights, given, inbox, sink)
+            send_rows(u, begin, length, indices, state, np.uint32(0))
             first = np.uint32(first + np.uint32(warps * share))
 
     return send, by_swapping

@@ -181,26 +181,27 @@ def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     has_aggregates = len(aggregators) > 0
 
     @device
-    def finish(active, edges, applied, sums, row, edge_limit, seen, totals, counts, partials, control):
-        figures = cuda.shared.array(WARP_FIGURES, types.int64)
+    def finish(active, edges, applied, sums, row, edge_limit, aggregates, figures):
+        (seen, totals), (counts, partials, control) = aggregates, figures
+        shared = cuda.shared.array(WARP_FIGURES, types.int64)
         thread = np.uint32(cuda.threadIdx.x)
-        _sum_block(figures, active, edges, applied)
+        _sum_block(shared, active, edges, applied)
         sums = over_warp(sums)
         if has_aggregates and lane_number() == np.uint32(0):
             warp = np.uint32(thread >> np.uint32(5))
             store(partials, np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + warp), sums)
-        if not _finish_block(figures, counts, control):
+        if not _finish_block(shared, counts, control):
             return
-        _sum_blocks(figures, counts)
+        _sum_blocks(shared, counts)
         if has_aggregates:
             sum_warps(partials)
         cuda.syncthreads()
         if thread == np.uint32(0):
             place = np.uint32(ROW + row * width)
-            active, edges = _figure(figures, 0), _figure(figures, 1)
+            active, edges = _figure(shared, 0), _figure(shared, 1)
             control[place] = active
             control[place + np.uint32(1)] = edges
-            control[place + np.uint32(2)] = _figure(figures, 2)
+            control[place + np.uint32(2)] = _figure(shared, 2)
             if has_aggregates:
                 publish(control, np.uint32(place + np.uint32(FIGURES)), totals, seen, total_of(partials))
             control[np.uint32(ROWS)] += 1

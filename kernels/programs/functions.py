@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numba
@@ -156,6 +156,30 @@ class Functions:
     """Whether every vertex applies in every superstep, so that no kernel need tell which of them received messages."""
     records: bool = False
     """Whether what the functions raise is recorded."""
+
+    def wrapped(self, wrap: Callable[[Any, str, str, int], Any]) -> Functions:
+        """Return these functions with ``wrap(function, role, arguments, number)`` in place of each but the combiners.
+
+        ``arguments`` are the names of its parameters, in a text; ``number`` is that of an aggregator.
+        """
+
+        def one(function: Any, role: str, arguments: str, number: int = 0) -> Any:
+            return None if function is None else wrap(function, role, arguments, number)
+
+        return replace(
+            self,
+            init=one(self.init, "init", "ctx"),
+            initially_active=one(self.initially_active, "initially_active", "ctx"),
+            send=one(self.send, "message", "value, weight, ctx" if self.per_edge else "value, ctx"),
+            apply=one(self.apply, "apply", "old, message, ctx"),
+            receives=one(self.receives, "receives", "value, ctx"),
+            is_active=one(self.is_active, "active", "old, new, ctx"),
+            wake=one(self.wake, "wake", "old, new, ctx"),
+            aggregators=tuple(
+                (name, one(function, "aggregator", "old, new, ctx", k), *rest)
+                for k, (name, function, *rest) in enumerate(self.aggregators)
+            ),
+        )
 
     @property
     def is_selective(self) -> bool:

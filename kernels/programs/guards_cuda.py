@@ -17,6 +17,7 @@ from gpu_pregel.kernels.library.jit_cuda import device
 from gpu_pregel.kernels.programs.failures_cuda import record, role_bits
 from gpu_pregel.kernels.programs.functions import Functions, VertexContext
 from gpu_pregel.kernels.traverse.fields import Fields, generated, make_cast, packing
+from gpu_pregel.kernels.traverse.guards_cuda import guard
 
 _PLAIN = (
     "    plain = VertexContext(ctx.vertex, ctx.superstep, ctx.num_vertices, ctx.out_degree, ctx.in_degree, "
@@ -31,25 +32,10 @@ def with_guards(functions: Functions, raising: Collection[str]) -> Functions:
     if not raising:
         return functions
 
-    def guard(function: Any, role: str, arguments: str, number: int = 0) -> Any:
-        bits = role_bits(role, number) if role in raising else None
-        return None if function is None else _guarded(function, role, arguments, bits)
+    def guard_role(function: Any, role: str, arguments: str, number: int) -> Any:
+        return _guarded(function, role, arguments, role_bits(role, number) if role in raising else None)
 
-    guarded = replace(
-        functions,
-        records=True,
-        init=guard(functions.init, "init", "ctx"),
-        initially_active=guard(functions.initially_active, "initially_active", "ctx"),
-        send=guard(functions.send, "message", "value, weight, ctx" if functions.per_edge else "value, ctx"),
-        apply=guard(functions.apply, "apply", "old, message, ctx"),
-        receives=guard(functions.receives, "receives", "value, ctx"),
-        is_active=guard(functions.is_active, "active", "old, new, ctx"),
-        wake=guard(functions.wake, "wake", "old, new, ctx"),
-        aggregators=tuple(
-            (name, guard(function, "aggregator", "old, new, ctx", k), *rest)
-            for k, (name, function, *rest) in enumerate(functions.aggregators)
-        ),
-    )
+    guarded = replace(functions.wrapped(guard_role), records=True)
     return _with_failing_messages(guarded) if "combine" in raising else guarded
 
 
@@ -58,17 +44,17 @@ def _guarded(function: Any, role: str, arguments: str, bits: Any) -> Any:
 
     ``bits`` stand for the role; None if the function cannot raise.
     """
-    passed = arguments.replace("ctx", "plain")
-    source = f"def guarded({arguments}):\n{_PLAIN}"
-    if bits is not None:
-        source += f"    result, status = attempt(function, ({passed},))\n    if status != 0:\n"
-        source += "        record(ctx.failures, ctx.vertex, bits, status)\n"
-        source += "        raise RuntimeError\n" if role in _APPLYING else ""
-        source += "    return result\n"
-    else:
-        source += f"    return function({passed})\n"
-    names = {"attempt": attempt, "record": record, "bits": bits, "VertexContext": VertexContext}
-    return generated(device, "guarded", source, function=function, **names)
+    failure = "record(ctx.failures, ctx.vertex, bits, status)"
+    return guard(
+        function,
+        arguments,
+        None if bits is None else f"{failure}; raise RuntimeError" if role in _APPLYING else failure,
+        passed=arguments.replace("ctx", "plain"),
+        before=_PLAIN,
+        record=record,
+        bits=bits,
+        VertexContext=VertexContext,
+    )
 
 
 def _with_failing_messages(functions: Functions) -> Functions:

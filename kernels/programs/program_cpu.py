@@ -14,9 +14,8 @@ import numpy as np
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, bits_of_float, get_bit, trailing_zeros
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
-from gpu_pregel.kernels.programs.apply import make_folding, make_take_message, make_update
+from gpu_pregel.kernels.programs.apply import make_accept, make_folding, make_take_message, make_update
 from gpu_pregel.kernels.programs.functions import Functions, make_context
-from gpu_pregel.kernels.programs.receivers import make_accept
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put
 
 BLOCK_WORDS = 64

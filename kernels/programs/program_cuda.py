@@ -15,13 +15,12 @@ from gpu_pregel.kernels.library.bits_cuda import bits_of_float, get_bit
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
-from gpu_pregel.kernels.programs.apply import make_take_message, make_update
+from gpu_pregel.kernels.programs.apply import make_accept, make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.failures_cuda import SENDING
 from gpu_pregel.kernels.programs.figures_cuda import FAILURE, NO_LIMIT, end_without_row, is_beyond_the_end, make_finish
 from gpu_pregel.kernels.programs.functions import Functions, make_context
 from gpu_pregel.kernels.programs.guards_cuda import make_update_or_fail
-from gpu_pregel.kernels.programs.receivers import make_accept
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put
 
 MAX_BLOCKS = 1024
@@ -51,13 +50,13 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
     def is_first(ctx):
         return True if all_active else initially_active(ctx) != 0
 
+    degrees_type, aggregates_type = types.UniTuple(arrays.offsets, 2), types.UniTuple(arrays.aggregates, 2)
+
     @kernel(
-        *(types.boolean, types.boolean, arrays.offsets, arrays.offsets, arrays.aggregates, arrays.aggregates),
-        *(arrays.values, arrays.vertices, arrays.control, arrays.partials, arrays.control),
+        *(types.boolean, types.boolean, degrees_type, aggregates_type, arrays.values, arrays.vertices, arrays.figures)
     )
-    def initialise(
-        has_values, has_frontier, out_degrees, in_degrees, seen, totals, values, frontier, counts, partials, control
-    ):
+    def initialise(has_values, has_frontier, degrees, aggregates, values, frontier, figures):
+        out_degrees, in_degrees = degrees
         n, lane = np.uint32(len(out_degrees)), lane_number()
         active, edges = np.uint32(0), np.int64(0)
         first, last = _tiles(n)
@@ -65,7 +64,7 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
             v = np.uint32(np.uint32(tile) * np.uint32(BLOCK) + np.uint32(cuda.threadIdx.x))
             is_active = False
             if v < n:
-                ctx = context(v, np.int64(0), n, out_degrees[v], in_degrees[v], totals)
+                ctx = context(v, np.int64(0), n, out_degrees[v], in_degrees[v], aggregates[1])
                 if not has_values:
                     put(values, v, cast(init(ctx)))
                 if get_bit(frontier, v) if has_frontier else is_first(ctx):
@@ -78,8 +77,7 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
                 active = np.uint32(active + np.uint32(cuda.popc(bits)))
                 if word < np.uint32(len(frontier)):
                     frontier[word] = bits
-        sums = start()
-        finish(active, edges, np.uint32(0), sums, np.int64(0), NO_LIMIT, seen, totals, counts, partials, control)
+        finish(active, edges, np.uint32(0), start(), np.int64(0), NO_LIMIT, aggregates, figures)
 
     return initialise
 
@@ -125,29 +123,16 @@ def make_apply(functions: Functions, arrays: ArrayTypes) -> Kernel:
     put, records = make_put(device, functions.message), functions.records
     context, accept = make_context(device, functions.context), make_accept(device, functions)
 
+    degrees_type, aggregates_type = types.UniTuple(arrays.offsets, 2), types.UniTuple(arrays.aggregates, 2)
+
     @kernel(
-        *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
-        *(arrays.aggregates, arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
-        *(arrays.vertices, arrays.control, arrays.partials, arrays.control),
+        *(types.boolean, types.int64, types.int64, types.int64, degrees_type, aggregates_type, arrays.inbox),
+        *(arrays.vertices, arrays.values, arrays.vertices, arrays.vertices, arrays.figures),
     )
     def apply_messages(
-        every,
-        superstep,
-        row,
-        edge_limit,
-        out_degrees,
-        in_degrees,
-        seen,
-        totals,
-        inbox,
-        touched,
-        values,
-        frontier,
-        woken,
-        counts,
-        partials,
-        control,
+        every, superstep, row, edge_limit, degrees, aggregates, inbox, touched, values, frontier, woken, figures
     ):
+        (out_degrees, in_degrees), control = degrees, figures[2]
         if is_beyond_the_end(control, row):
             return
         if records and load_relaxed(control, FAILURE) >= SENDING:
@@ -163,7 +148,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes) -> Kernel:
             has_message, is_active, wakes = False, False, False
             if v < n and (every or get_bit(touched, v)):
                 message = take_message(inbox, v)
-                ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
+                ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], aggregates[1])
                 has_message, message = accept(values, v, message, ctx)
                 if has_message:
                     is_active, wakes, sums, has_failed = update(values, v, message, ctx, sums)
@@ -185,6 +170,6 @@ def make_apply(functions: Functions, arrays: ArrayTypes) -> Kernel:
                     touched[word] = 0
                     if has_wake:
                         woken[word] = woken_bits
-        finish(active, edges, applied, sums, row, edge_limit, seen, totals, counts, partials, control)
+        finish(active, edges, applied, sums, row, edge_limit, aggregates, figures)
 
     return apply_messages

@@ -10,8 +10,8 @@ from gpu_pregel.kernels.library.atomics_cpu import fetch_and_or, load, prefetch
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, bits_of_float, get_bit, trailing_zeros
 from gpu_pregel.kernels.library.jit_cpu import device, inline
 from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.programs.apply import make_is_receiver
 from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
-from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
 from gpu_pregel.kernels.traverse.rows_cpu import local_number, row_range, row_vertex
 

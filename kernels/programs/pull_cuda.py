@@ -11,12 +11,17 @@ from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, get_bit
 from gpu_pregel.kernels.library.compiler_cuda import cuda, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
+from gpu_pregel.kernels.programs.apply import make_is_receiver
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.functions import Functions, make_context, make_send_along
-from gpu_pregel.kernels.programs.receivers import make_is_receiver
-from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows, make_combining
+from gpu_pregel.kernels.traverse.combining_cuda import (
+    Combining,
+    make_combine_pieces,
+    make_combine_rows_and_pieces,
+    make_combining,
+)
 from gpu_pregel.kernels.traverse.fields import make_cast, make_changed, make_get, make_put, make_weight
-from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, warp_number
+from gpu_pregel.kernels.traverse.rows_cuda import make_ranges, piece_of_warp, warp_number
 
 
 def _combining(functions: Functions, offset: Any) -> Combining:
@@ -36,20 +41,47 @@ def make_pull(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """Dense side: every row combines the messages of its active in-neighbours.
 
     One warp for every 32 rows, followed by one for every piece of a hub, whose result goes to ``pieces``. ``rows``
-    may list the rows; ``accumulate`` combines the result with the content of the inbox. Messages that are the same
-    for all edges of a source are read from ``signals``; otherwise, and if few edges are read, they are computed from
-    ``values``. The bitmaps ``marks`` and ``piece_marks`` get the rows and pieces that received a message, unless all
+    may list the rows; ``accumulate`` combines the result with the content of the inbox. ``senders`` has the signals of
+    all vertices if they send the same along all edges; otherwise, and if few edges are read, what messages are computed
+    from. The bitmaps ``marks`` and ``piece_marks`` get the rows and pieces that received a message, unless all
     vertices apply; with ``rows``, bits are only added to ``marks``.
     """
-    make = _make_pull_edges if functions.pulls_along_edges else _make_pull_signals
-    return make(functions, arrays)
+    make = _make_message_along if functions.pulls_along_edges else _make_signal_of
+    message_of, senders_type, state_of = make(functions, arrays)
+    pull_rows = _make_pull_rows(functions, arrays, message_of)
+
+    @kernel(
+        *(arrays.vertices, arrays.offsets, arrays.offsets, arrays.offsets, arrays.offsets, arrays.vertices),
+        *(senders_type, arrays.row_receivers, types.int64, types.boolean),
+        *(arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
+    )
+    def pull(
+        rows,
+        begins,
+        ends,
+        hub_begins,
+        hub_ends,
+        indices,
+        senders,
+        receivers,
+        n,
+        accumulate,
+        inbox,
+        marks,
+        pieces,
+        piece_marks,
+    ):
+        bounds, state = (begins, ends, hub_begins, hub_ends), state_of(senders, begins)
+        pull_rows(rows, *bounds, indices, state, receivers, n, accumulate, inbox, marks, pieces, piece_marks)
+
+    return pull
 
 
-def _pull_types(arrays: ArrayTypes) -> tuple[Any, ...]:
-    return (arrays.vertices, arrays.offsets, arrays.offsets, arrays.offsets, arrays.offsets, arrays.vertices)
+def _make_signal_of(functions: Functions, arrays: ArrayTypes) -> tuple[Any, Any, Any]:
+    """``message_of(state, row, u, e)``, the type of ``senders``, and ``state_of(senders, begins)``.
 
-
-def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
+    ``senders`` are (signals, frontier, whether all are active, superstep, the superstep with hidden signals).
+    """
     get, changed = make_get(device, functions.message), make_changed(device, functions.message, bits_of_float)
     identity, always = functions.identity, functions.always
 
@@ -61,38 +93,20 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
         is_sent = always or all_active or changed(signal, identity) or (is_hidden and get_bit(frontier, u))
         return is_sent, signal
 
-    pull_rows = _make_pull_rows(functions, arrays, message_of)
+    @device
+    def state_of(senders, begins):
+        signals, frontier, all_active, superstep, hidden = senders
+        return signals, frontier, all_active, not (always or all_active) and hidden[0] == superstep
 
-    @kernel(
-        *(*_pull_types(arrays), arrays.messages, arrays.vertices, types.boolean, types.int64, arrays.control),
-        *(types.boolean, arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
-    )
-    def pull(
-        rows,
-        begins,
-        ends,
-        hub_begins,
-        hub_ends,
-        indices,
-        signals,
-        frontier,
-        all_active,
-        superstep,
-        hidden,
-        accumulate,
-        inbox,
-        marks,
-        pieces,
-        piece_marks,
-    ):
-        state = (signals, frontier, all_active, not (always or all_active) and hidden[0] == superstep)
-        bounds = (begins, ends, hub_begins, hub_ends)
-        pull_rows(rows, *bounds, indices, state, (), 0, accumulate, inbox, marks, pieces, piece_marks)
-
-    return pull
+    kind = types.Tuple((arrays.messages, arrays.vertices, types.boolean, types.int64, arrays.control))
+    return message_of, kind, state_of
 
 
-def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
+def _make_message_along(functions: Functions, arrays: ArrayTypes) -> tuple[Any, Any, Any]:
+    """Return the same, with messages computed per edge.
+
+    ``senders`` are (what messages are computed from, frontier, whether all are active, the vertices of the rows).
+    """
     send_along, identity = make_send_along(device, functions), functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
@@ -100,7 +114,8 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
     @device
     def message_of(state, row, u, e):
-        weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets = state
+        (senders, frontier, all_active, targets), begins = state
+        weights, out_degrees, in_degrees, superstep, seen, values = senders
         message = identity
         is_sent = all_active or get_bit(frontier, u)
         if is_sent:
@@ -108,42 +123,12 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
             message = cast(send_along(get(values, u), weight_of(weights, e), target_of(begins, targets, e), ctx))
         return is_sent, message
 
-    pull_rows = _make_pull_rows(functions, arrays, message_of)
+    @device
+    def state_of(senders, begins):
+        return senders, begins
 
-    @kernel(
-        *(*_pull_types(arrays), arrays.weights, arrays.offsets, arrays.offsets, types.int64, arrays.aggregates),
-        *(arrays.values, arrays.vertices, types.boolean, arrays.vertices, arrays.row_receivers, types.boolean),
-        *(arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices),
-    )
-    def pull_along(
-        rows,
-        begins,
-        ends,
-        hub_begins,
-        hub_ends,
-        indices,
-        weights,
-        out_degrees,
-        in_degrees,
-        superstep,
-        seen,
-        values,
-        frontier,
-        all_active,
-        targets,
-        receivers,
-        accumulate,
-        inbox,
-        marks,
-        pieces,
-        piece_marks,
-    ):
-        state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active, begins, targets)
-        n = len(out_degrees)
-        bounds = (begins, ends, hub_begins, hub_ends)
-        pull_rows(rows, *bounds, indices, state, receivers, n, accumulate, inbox, marks, pieces, piece_marks)
-
-    return pull_along
+    kind = types.Tuple((arrays.senders, arrays.vertices, types.boolean, arrays.vertices))
+    return message_of, kind, state_of
 
 
 def _make_target_of(functions: Functions, arrays: ArrayTypes) -> Any:
@@ -181,7 +166,7 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
     get, put = make_get(device, functions.message), make_put(device, functions.message)
     cast, offset = make_cast(device, functions.message), arrays.offset
     combining = _combining(functions, offset)
-    (combined, _), combine_rows = make_combining(combining), make_combine_rows(combining, message_of)
+    (combined, _), combine = make_combining(combining), make_combine_rows_and_pieces(combining, message_of)
     row_range, piece_range = make_ranges(offset)
     wants, mark = _make_wants(functions), _make_mark(functions)
 
@@ -202,22 +187,18 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         pieces,
         piece_marks,
     ):
-        lane, warp = lane_number(), warp_number()
-        count = np.uint32(len(begins))
-        row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))
-        row = np.uint32(warp * np.uint32(WARP) + lane)
-        piece = np.uint32(warp - row_warps)
-        is_row = warp < row_warps and row < count
-        is_piece = warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins))
-        begin, length, quota = offset(0), np.uint32(0), np.uint32(1)
+        lane, count = lane_number(), np.uint32(len(begins))
+        follows_rows, piece = piece_of_warp(count)
+        row = np.uint32(warp_number() * np.uint32(WARP) + lane)
+        is_row = not follows_rows and row < count
+        is_piece = follows_rows and lane == np.uint32(0) and piece < np.uint32(len(hub_begins))
+        begin, length, piece_count = offset(0), np.uint32(0), np.uint32(len(hub_begins))
         wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)
         if wanted and is_row:
             begin, length = row_range(begins, ends, row)
         elif wanted:
             begin, length = piece_range(hub_begins, hub_ends, piece)
-            # The warp has no other row.
-            quota = np.uint32(WARP)
-        is_received, message = combine_rows(indices, state, np.uint32(0), begin, length, quota)
+        is_received, message = combine(indices, state, np.uint32(0), begin, length, count, piece_count, pieces)
         mark(is_received, rows, row, piece, is_row, is_piece, marks, piece_marks)
         # A row that takes no messages has none in its inbox.
         if is_row and wanted:
@@ -226,8 +207,6 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
             if accumulate:
                 message = combined(cast(get(inbox, row)), message)
             put(inbox, row, message)
-        elif is_piece:
-            put(pieces, piece, message)
 
     return pull_rows
 
@@ -287,22 +266,26 @@ def make_slot(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
     Unless all vertices apply, hubs with a piece in the bitmap ``piece_marks`` are added to ``marks``.
     """
-    identity, cast = functions.identity, make_cast(device, functions.message)
     get, put = make_get(device, functions.message), make_put(device, functions.message)
-    (combined, up_to), always = make_combining(_combining(functions, arrays.offset)), functions.always
+    combining, cast, always = (
+        _combining(functions, arrays.offset),
+        make_cast(device, functions.message),
+        functions.always,
+    )
+    (combined, _), combine_pieces = make_combining(combining), make_combine_pieces(combining)
 
     @kernel(arrays.vertices, arrays.vertices, arrays.inbox, arrays.vertices, arrays.inbox, arrays.vertices, items=WARPS)
     def dense_slot(hubs, firsts, pieces, piece_marks, inbox, marks):
-        lane, i = lane_number(), warp_number()
-        is_received, message = False, identity
+        lane, i, is_received = lane_number(), warp_number(), False
+        first, last = np.uint32(0), np.uint32(0)
         if i < np.uint32(len(hubs)):
-            piece = np.uint32(firsts[i] + lane)
-            while piece < firsts[i + np.uint32(1)]:
-                is_received = is_received or (not always and get_bit(piece_marks, piece))
-                message = combined(message, cast(get(pieces, piece)))
-                piece = np.uint32(piece + np.uint32(WARP))
+            first, last = firsts[i], firsts[i + np.uint32(1)]
+        piece = np.uint32(first + lane)
+        while piece < last:
+            is_received = is_received or (not always and get_bit(piece_marks, piece))
+            piece = np.uint32(piece + np.uint32(WARP))
         received = np.uint32(cuda.ballot_sync(ALL, is_received))
-        message = up_to(message, np.uint32(0))
+        message = combine_pieces(first, last, pieces)
         if i < np.uint32(len(hubs)) and lane == np.uint32(WARP - 1):
             v = hubs[i]
             put(inbox, v, combined(cast(get(inbox, v)), message))

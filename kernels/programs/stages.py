@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,7 @@ def with_stages(jit: Jit, functions: Functions) -> Functions:
     if not functions.context.draws:
         return functions
 
-    def staged(role: str, function: Any, arguments: str, number: int = 0) -> Any:
-        if function is None:
-            return None
+    def staged(function: Any, role: str, arguments: str, number: int) -> Any:
         stage = np.int64(stage_of(role, number))
         at_stage = "def at_stage(ctx):\n" + rebuilt("Context", "(ctx.stream[0], stage, ctx.stream[2])")
         names = {"at_stage": generated(jit, "at_stage", at_stage, Context=VertexContext, stage=stage)}
@@ -32,17 +29,4 @@ def with_stages(jit: Jit, functions: Functions) -> Functions:
         source = f"def staged({arguments}):\n    return function({passed})\n"
         return generated(jit, "staged", source, function=function, **names)
 
-    return replace(
-        functions,
-        init=staged("init", functions.init, "ctx"),
-        initially_active=staged("initially_active", functions.initially_active, "ctx"),
-        send=staged("message", functions.send, "value, weight, ctx" if functions.per_edge else "value, ctx"),
-        apply=staged("apply", functions.apply, "old, message, ctx"),
-        receives=staged("receives", functions.receives, "value, ctx"),
-        is_active=staged("active", functions.is_active, "old, new, ctx"),
-        wake=staged("wake", functions.wake, "old, new, ctx"),
-        aggregators=tuple(
-            (name, staged("aggregator", function, "old, new, ctx", k), *rest)
-            for k, (name, function, *rest) in enumerate(functions.aggregators)
-        ),
-    )
+    return functions.wrapped(staged)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float
+from gpu_pregel.kernels.library.bits_cuda import bits_of_float, rank_in
 from gpu_pregel.kernels.library.compiler_cuda import cuda
 from gpu_pregel.kernels.library.jit_cuda import WARP, device
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
@@ -204,8 +204,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
             if lane == np.uint32(0):
                 control[np.uint32(ROW + row * FIGURES - (FIGURES - 1))] = edges
         if is_active:
-            below = np.uint32(among & np.uint32(bit(lane) - np.uint32(1)))
-            queue[np.uint32(cuda.popc(below))] = u
+            queue[rank_in(among, lane)] = u
         return row, active, edges, has_hub
 
     return warp_chain

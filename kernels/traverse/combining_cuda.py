@@ -1,7 +1,6 @@
-"""How the lanes of a CUDA warp combine what the edges of its rows give: the core of every pull and reduction.
+"""How the lanes of a CUDA warp combine what the edges of its rows give, in pulls of programs and in reductions.
 
-The lanes walk the edges of 32 rows side by side. What they find is combined over the lanes of each row, in the order of
-the edges, and taken by the lane that has the row.
+What the lanes find is combined over those of each row, in the order of the edges, and taken by the lane that has it.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ import numpy as np
 from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, device
 from gpu_pregel.kernels.library.loads_cuda import load_once
-from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
-from gpu_pregel.kernels.traverse.fields import Fields, make_cast
-from gpu_pregel.kernels.traverse.rows_cuda import lanes_of
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, shuffle_up
+from gpu_pregel.kernels.traverse.fields import Fields, make_cast, make_get, make_put
+from gpu_pregel.kernels.traverse.rows_cuda import lanes_of, piece_of_warp
+from gpu_pregel.kernels.traverse.walks_cuda import Pull, make_pull_rows
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,26 @@ def make_combining(one: Combining) -> tuple[Any, Any]:
     return combined, up_to
 
 
-@device
-def _same_row(row, owner):
-    """Return nothing of use: messages do not depend on the row."""
-    return row
+def make_combine_pieces(one: Combining) -> Any:
+    """``combine_pieces(first, last, pieces)``: what some pieces, of one hub, combine to; on the last lane of a warp."""
+    identity, get, cast = one.identity, make_get(device, one.message), make_cast(device, one.message)
+    combined, up_to = make_combining(one)
+
+    @device
+    def combine_pieces(first, last, pieces):
+        message, piece = cast(identity), np.uint32(first + lane_number())
+        while piece < last:
+            message = combined(message, cast(get(pieces, piece)))
+            piece = np.uint32(piece + np.uint32(WARP))
+        return up_to(message, np.uint32(0))
+
+    return combine_pieces
 
 
 @device
-def _row_of_lane(row, owner):
-    """Return what lane ``owner`` has passed as its row."""
-    return shuffle(row, owner)
+def _more_by_a_quarter(quota):
+    """Return the number of edges to read of each row after ``quota``."""
+    return np.uint32(quota + ((quota + np.uint32(3)) >> np.uint32(2)))
 
 
 def make_combine_rows(one: Combining, message_of: Any) -> Any:
@@ -103,99 +113,87 @@ def make_combine_rows(one: Combining, message_of: Any) -> Any:
     Where the first message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have
     found none, and so on.
     """
-    identity, offset = one.identity, one.offset
-    _, is_final = _make_is_final(one)
-    combine_parts = _make_combine_parts(one, message_of)
+    identity = one.identity
+    pull_rows = make_pull_rows(
+        Pull(
+            offset=one.offset,
+            visit=message_of,
+            fold=_make_fold(one),
+            nothing=(False, identity),
+            is_final=_make_is_final(one),
+            # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
+            grown=_more_by_a_quarter if one.takes_first else None,
+            by_row=one.by_row,
+            load=one.load,
+        )
+    )
 
     @device
-    def at_once(indices, state, row, begin, length, quota):
-        return combine_parts(indices, state, row, begin, length, sum_up_to(length), False, identity)
+    def combine_rows(indices, state, row, begin, length, quota):
+        return pull_rows(row, begin, length, quota, indices, state, (False, identity))
 
-    @device
-    def by_quota(indices, state, row, begin, length, quota):
-        is_received, message = False, identity
-        part = min(length, quota)
-        upto = sum_up_to(part)
-        while shuffle(upto, 31) > np.uint32(0):
-            is_received, message = combine_parts(indices, state, row, begin, part, upto, is_received, message)
-            begin, length = offset(begin + offset(part)), np.uint32(length - part)
-            quota = np.uint32(quota + ((quota + np.uint32(3)) >> np.uint32(2)))
-            part = np.uint32(0)
-            if not is_final(is_received, message):
-                part = min(length, quota)
-            upto = sum_up_to(part)
-        return is_received, message
-
-    # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
-    return by_quota if one.takes_first else at_once
+    return combine_rows
 
 
-def _make_combine_parts(one: Combining, message_of: Any) -> Any:
-    """``combine_parts(indices, state, row, begin, length, upto, is_received, message)``: add edges of each lane's row.
+def make_combine_rows_and_pieces(one: Combining, message_of: Any) -> Any:
+    """``combine(indices, state, row, begin, length, count, piece_count, pieces)``: the same, with pieces of hubs.
 
-    The warp's lanes walk the ``length`` edges of all 32 rows side by side; ``upto`` is the sum of the lengths up to
-    this lane's. Whether the row has received a message, and the message, are updated and returned.
+    The warps after those of the ``count`` rows have one piece of a hub each, whose combined message is stored in
+    ``pieces``.
     """
-    identity, offset, tracks = one.identity, one.offset, one.tracks or one.takes_first
-    combined, up_to = make_combining(one)
-    can_exit, is_final = _make_is_final(one)
-    row_of, load = _row_of_lane if one.by_row else _same_row, one.load
+    combine_rows, put = make_combine_rows(one, message_of), make_put(device, one.message)
 
     @device
-    def combine_parts(indices, state, row, begin, length, upto, is_received, message):
-        lane = lane_number()
-        total = shuffle(upto, 31)
-        start = np.uint32(upto - length)
-        base = np.uint32(0)
-        while base < total:
-            position = np.uint32(base + lane)
-            owner = owner_of(position, upto)
-            e = offset(shuffle(offset(begin - offset(start)), owner) + offset(position))
-            first = shuffle(start, owner)
-            first = np.uint32(first - base) if first > base else np.uint32(0)
-            part = identity
-            wanted = position < total
-            if can_exit:
-                # Stop reading rows whose message can no longer change; some lanes have no row.
-                is_finished = is_final(is_received, message) or upto <= base or length == np.uint32(0)
-                finished = np.uint32(cuda.ballot_sync(ALL, is_finished))
-                wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)
-                if finished == ALL:
-                    total = base
-            is_sent, own_row = False, row_of(row, owner)
-            if wanted:
-                is_sent, part = message_of(state, own_row, load(indices, e), e)
-            if tracks:
-                sent = np.uint32(cuda.ballot_sync(ALL, is_sent))
-                is_received = is_received or sent & lanes_of(start, upto, base) != np.uint32(0)
-            part = up_to(part, first)
-            # The lane of the row's last edge holds the combination of all of them; the row's own lane fetches it.
-            last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
-            taken = shuffle(part, last)
-            if length > np.uint32(0) and start < base + np.uint32(WARP) and upto > base:
-                message = combined(message, taken)
-            base = np.uint32(base + np.uint32(WARP))
+    def combine(indices, state, row, begin, length, count, piece_count, pieces):
+        (follows_rows, piece), quota = piece_of_warp(count), np.uint32(1)
+        is_piece = follows_rows and piece < piece_count
+        if is_piece:
+            # The warp has no other row.
+            quota = np.uint32(WARP)
+        is_received, message = combine_rows(indices, state, row, begin, length, quota)
+        if is_piece and lane_number() == np.uint32(0):
+            put(pieces, piece, message)
         return is_received, message
 
-    return combine_parts
+    return combine
 
 
-def _make_is_final(one: Combining) -> tuple[bool, Any]:
-    """Whether reading a row can stop early; and ``is_final(is_received, message)``: whether no other can change it."""
+def _make_fold(one: Combining) -> Any:
+    """``fold(result, owner, span, row, state, kept)``: combine what the lanes have read of each row, in order."""
+    combined, up_to = make_combining(one)
+    tracks = one.tracks or one.takes_first
+
+    @device
+    def fold(result, owner, span, row, state, kept):
+        (is_sent, message), (is_received, found), (start, upto, base) = result, kept, span
+        first = shuffle(start, owner)
+        first = np.uint32(first - base) if first > base else np.uint32(0)
+        if tracks:
+            sent = np.uint32(cuda.ballot_sync(ALL, is_sent))
+            is_received = is_received or sent & lanes_of(start, upto, base) != np.uint32(0)
+        message = up_to(message, first)
+        # The lane of the row's last edge holds the combination of all of them; the row's own lane fetches it.
+        last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
+        message = shuffle(message, last)
+        if upto > max(start, base) and start < base + np.uint32(WARP):
+            found = combined(found, message)
+        return is_received, found
+
+    return fold
+
+
+def _make_is_final(one: Combining) -> Any:
+    """``is_final(kept)``: whether no other message changes that of a row; None if every message may."""
     absorbing = one.absorbing
 
     @device
-    def is_any(is_received, message):
-        return is_received
+    def is_any(kept):
+        return kept[0]
 
     @device
-    def is_absorbing(is_received, message):
-        return message == absorbing
-
-    @device
-    def never(is_received, message):
-        return False
+    def is_absorbing(kept):
+        return kept[1] == absorbing
 
     if one.takes_first:
-        return True, is_any
-    return absorbing is not None, never if absorbing is None else is_absorbing
+        return is_any
+    return None if absorbing is None else is_absorbing

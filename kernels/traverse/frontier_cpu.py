@@ -62,26 +62,6 @@ def fill_queue(work, words, queue, counters):
 
 
 @jit
-def clear_bits(work, queue, words):
-    """Clear the words of the vertices of a queue; several threads may store the same zero."""
-    first, last = claim(work)
-    while first < last:
-        for k in range(first, last):
-            words[np.int64(queue[k]) >> 6] = np.uint64(0)
-        first, last = claim(work)
-
-
-@jit
-def set_bits(work, queue, words):
-    """Set the bits of the vertices of a queue."""
-    first, last = claim(work)
-    while first < last:
-        for k in range(first, last):
-            fetch_and_or(words, np.int64(queue[k]) >> 6, bit(np.int64(queue[k])))
-        first, last = claim(work)
-
-
-@jit
 def count_bits(work, words, indptr, counters):
     """Count the vertices of a bitmap and their degrees."""
     vertices = 0

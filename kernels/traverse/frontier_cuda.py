@@ -7,12 +7,13 @@ vertex ``hubs[i]``, whose pieces have the numbers from ``firsts[i]``, which asce
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
-from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
+from gpu_pregel.kernels.library.bits_cuda import bit, rank_in
 from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp, sum_up_to
@@ -52,8 +53,12 @@ def gather(is_new, v, buffer, held):
 
 
 @device
-def append(buffer, held, degrees, queue, hubs, firsts, control):
-    """Append the vertices in the warp's buffer to a queue; return the number of edges of this lane's share of them."""
+def append(buffer, held, out):
+    """Append the vertices in the warp's buffer to a queue; return the number of edges of this lane's share of them.
+
+    ``out`` is that of :class:`RowOutput`.
+    """
+    degrees, _, queue, hubs, firsts, control = out
     lane, place, edges = lane_number(), np.uint32(0), np.int64(0)
     cuda.syncwarp()
     if lane == np.uint32(0):
@@ -74,15 +79,17 @@ def append(buffer, held, degrees, queue, hubs, firsts, control):
 
 
 @device
-def _own_part():
-    """Return the position of the warp's part of the buffer."""
-    return np.uint32((np.uint32(cuda.threadIdx.x) >> np.uint32(5)) * np.uint32(2 * WARP))
+def add_edges(edges, out):
+    """Add the edges that each lane passes to the figures of a queue."""
+    edges = sum_of_warp(edges)
+    if lane_number() == np.uint32(0) and edges > np.int64(0):
+        fetch_and_add(out[5], EDGES, edges)
 
 
 @device
-def rank_in(bits, lane):
-    """Return the number of bits below that of ``lane``."""
-    return np.uint32(cuda.popc(np.uint32(bits & np.uint32(bit(lane) - np.uint32(1)))))
+def _own_part():
+    """Return the position of the warp's part of the buffer."""
+    return np.uint32((np.uint32(cuda.threadIdx.x) >> np.uint32(5)) * np.uint32(2 * WARP))
 
 
 @device
@@ -102,6 +109,97 @@ def add_figures(count, edges, hubs, control):
     cuda.syncthreads()
     if thread < np.uint32(3) and figures[thread] != np.int64(0):
         fetch_and_add(control, thread, figures[thread])
+
+
+@dataclass(frozen=True)
+class RowOutput:
+    """What kernels over rows do with the results of their vertices.
+
+    Attributes
+    ----------
+    returns : {"frontier", "sum", "pairs", None}
+        The vertices for which ``finish`` returns true are set in a bitmap and appended to a queue; or each warp writes
+        the sum of the results; or the result of each pair is written; or nothing is kept.
+    total : dtype or None
+        Of the sum, or of a result.
+    offset : dtype
+        Of edge positions and degrees.
+    """
+
+    returns: str | None
+    total: np.dtype[Any] | None
+    offset: np.dtype[Any]
+
+    @property
+    def kind(self) -> Any:
+        """The type of a kernel's argument ``out``.
+
+        For a frontier: degrees, bitmap, queue, hubs, their first pieces, and figures; for pairs, an array for their
+        results; else an array for the sums of warps, and the place of the first warp's.
+        """
+        if self.returns == "frontier":
+            offsets = from_dtype(self.offset)[::1]
+            return types.Tuple([offsets, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL])
+        return self.number[::1] if self.returns == "pairs" else types.Tuple([self.number[::1], types.uint32])
+
+    @property
+    def number(self) -> Any:
+        """The type of a sum; int64 without."""
+        return types.int64 if self.total is None else from_dtype(self.total)
+
+    def make_add(self) -> Any:
+        """``add(own, out)``: write the sum of what the lanes of a warp pass, if there is one."""
+
+        @device
+        def add(own, out):
+            sums, first = out
+            own, place = sum_of_warp(own), np.uint32(first + warp_number())
+            if lane_number() == np.uint32(0) and place < np.uint32(len(sums)):
+                sums[place] = own
+
+        @device
+        def nothing(own, out):
+            """Every body is silent."""
+
+        return nothing if self.total is None else add
+
+    def make_deliver(self, finish: Any) -> Any:
+        """``deliver(has_row, v, found, arrays, out)``: finish the rows of those lanes that have one.
+
+        All threads of a block call it, with ``finish(v, found, arrays)``.
+        """
+        number, add = self.number, self.make_add()
+
+        @device
+        def to_frontier(has_row, v, found, arrays, out):
+            is_kept = False
+            if has_row:
+                is_kept = finish(v, found, arrays) != 0
+            if is_kept:
+                fetch_and_or(out[1], v >> np.uint32(5), bit(v))
+            buffer = cuda.shared.array(BUFFER, types.uint32)
+            held = gather(is_kept, v, buffer, np.uint32(0))
+            if held > np.uint32(0):
+                add_edges(append(buffer, held, out), out)
+
+        @device
+        def to_sum(has_row, v, found, arrays, out):
+            own = number(0)
+            if has_row:
+                own = number(finish(v, found, arrays))
+            add(own, out)
+
+        @device
+        def to_pairs(has_row, v, found, arrays, out):
+            if has_row:
+                out[v] = number(finish(v, found, arrays))
+
+        @device
+        def to_nothing(has_row, v, found, arrays, out):
+            if has_row:
+                finish(v, found, arrays)
+
+        return {"frontier": to_frontier, "sum": to_sum, "pairs": to_pairs, None: to_nothing}[self.returns]
 
 
 @kernel(types.boolean, _VERTICES, types.uint32, _VERTICES, _CONTROL, racy=("words",))

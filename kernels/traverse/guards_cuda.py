@@ -16,24 +16,30 @@ def with_plain_call(function: Any, count: int) -> Any:
     return generated(device, "call", f"def call({names}):\n    return function({names})\n", function=function)
 
 
-def guard_body(called: Any, count: int, ends: int) -> Any:
-    """Return a function of an operator's body, or ``receives``, that records in one more array what it raises.
+def guard(
+    function: Any, arguments: str, failure: str | None, *, passed: str = "", before: str = "", **names: Any
+) -> Any:
+    """Return a function of ``arguments`` that calls ``function`` with those, or with ``passed``, after ``before``.
 
-    ``called`` takes ``count`` arguments; its result is then 0. Recorded are the first argument and, if ``ends`` is more
-    than 1, the one of that number.
+    If that raises, the statements ``failure`` follow, which know the ``status``, and the result is 0; None stands for a
+    function that cannot raise.
+    """
+    call = f"function({passed or arguments})" if failure is None else f"attempt(function, ({passed or arguments},))"
+    source = f"def guarded({arguments}):\n{before}"
+    if failure is None:
+        source += f"    return {call}\n"
+    else:
+        source += f"    result, status = {call}\n    if status != 0:\n        {failure}\n    return result\n"
+    return generated(device, "guarded", source, function=function, attempt=attempt, **names)
+
+
+def guard_body(called: Any, count: int, ends: int, *, raises: bool) -> Any:
+    """Return a function of an operator that takes one more array, in which it records what ``called`` raises.
+
+    ``called`` takes ``count`` arguments. Recorded are the first one and, if ``ends`` is more than 1, the one of that
+    number.
     """
     names = ", ".join(f"a{k}" for k in range(count))
-    source = (
-        f"def guarded({names}, failures):\n    result, status = attempt(called, ({names},))\n"
-        f"    if status != 0:\n        record_edge(failures, a0, {f'a{ends - 1}' if ends > 1 else 'none'}, status)\n"
-        f"    return result\n"
-    )
-    given: dict[str, Any] = {"attempt": attempt, "record_edge": record_edge, "none": NO_VERTEX}
-    return generated(device, "guarded", source, called=called, **given)
-
-
-def ignore_record(called: Any, count: int) -> Any:
-    """Return a function that takes the record too, and cannot raise."""
-    names = ", ".join(f"a{k}" for k in range(count))
-    source = f"def unguarded({names}, failures):\n    return called({names})\n"
-    return generated(device, "unguarded", source, called=called)
+    failure = f"record_edge(failures, a0, {f'a{ends - 1}' if ends > 1 else 'none'}, status)" if raises else None
+    given: dict[str, Any] = {"record_edge": record_edge, "none": NO_VERTEX}
+    return guard(called, f"{names}, failures", failure, passed=names, **given)

@@ -15,14 +15,15 @@ import numpy as np
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add
 from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
-from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_up_to
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows
 from gpu_pregel.kernels.traverse.edges_cuda import make_sender, position_type, row_types
 from gpu_pregel.kernels.traverse.fields import make_cast, make_put, make_weight
-from gpu_pregel.kernels.traverse.reduce_cuda import RowOutput, make_finish_hubs
-from gpu_pregel.kernels.traverse.rows_cuda import warp_number
+from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
+from gpu_pregel.kernels.traverse.reduce_cuda import make_finish_hubs
+from gpu_pregel.kernels.traverse.rows_cuda import piece_of_warp
 from gpu_pregel.kernels.traverse.tables import EMPTY
+from gpu_pregel.kernels.traverse.walks_cuda import make_push_rows
 
 PLACES = 384
 """Places of the tables of a warp in shared memory."""
@@ -47,7 +48,7 @@ class LabelFunctions:
         ``weigh`` is None if every edge counts 1.
     combining : Combining
         Of (score, -label, sum): the largest wins.
-    arrays, offset, weight, output
+    arrays, weight, output
         As of :class:`gpu_pregel.kernels.traverse.reduce_cuda.RowFunctions`.
     """
 
@@ -57,7 +58,6 @@ class LabelFunctions:
     finish: Any
     combining: Combining
     arrays: Any
-    offset: np.dtype[Any]
     weight: np.dtype[Any] | None
     output: RowOutput
 
@@ -73,14 +73,14 @@ def make_count(functions: LabelFunctions) -> tuple[Kernel, Kernel, Kernel, Kerne
 
 
 def _make_clear(functions: LabelFunctions) -> Kernel:
-    sender, position = make_sender(functions.offset), position_type(functions.offset)
-    offsets = from_dtype(functions.offset)[::1]
+    sender, position = make_sender(functions.output.offset), position_type(functions.output.offset)
+    offsets = from_dtype(functions.output.offset)[::1]
 
     @kernel(*(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, offsets, _VERTICES, _SUMS))
     def clear_tables(queue, count, hubs, firsts, hub_count, pieces, indptr, keys, sums):
         _, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         i, begin, length = lane_number(), shuffle(begin, 0), shuffle(length, 0)
-        if warp_number() >= np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5)):
+        if piece_of_warp(count)[0]:
             while i < length:
                 keys[begin + position(i)], sums[begin + position(i)] = _FREE, 0
                 i = np.uint32(i + np.uint32(WARP))
@@ -89,12 +89,11 @@ def _make_clear(functions: LabelFunctions) -> Kernel:
 
 
 def _make_insert(functions: LabelFunctions) -> Any:
-    """``insert(keys, sums, v, begin, upto, length, table, size, indices, weights, arrays)``: count the edges of rows.
+    """``insert(keys, sums, v, begin, length, table, size, indices, weights, arrays)``: count the edges of rows.
 
-    The lanes walk the ``length`` edges of all rows of the warp side by side; ``upto`` is the sum of the lengths up to
-    this lane's. The table of a lane's row begins at ``table`` and has ``size`` places.
+    The table of a lane's row, of ``length`` edges, begins at ``table`` and has ``size`` places.
     """
-    position = position_type(functions.offset)
+    position = position_type(functions.output.offset)
     label_of, weigh = functions.label, functions.weigh
     weight_of, counts = make_weight(device, functions.weight is not None), functions.weigh is None
 
@@ -105,27 +104,28 @@ def _make_insert(functions: LabelFunctions) -> Any:
         return np.int64(weigh(v, u, weight, *arrays))
 
     @device
-    def insert(keys, sums, v, begin, upto, length, table, size, indices, weights, arrays):
-        total, lane = shuffle(upto, 31), lane_number()
-        before, place = position(begin - position(upto - length)), lane_number()
-        while place - lane < total:
-            owner = owner_of(place, upto)
-            e = position(shuffle(before, owner) + position(place))
-            own, first, places = np.int64(shuffle(v, owner)), shuffle(table, owner), shuffle(size, owner)
-            if place < total:
-                u, weight = np.int64(load_once(indices, e)), weight_of(weights, e)
-                label = np.int64(label_of(own, u, weight, *arrays))
-                if label >= np.int64(0):
-                    key = np.uint32(label)
-                    slot = position(position(key) % position(places))
-                    seen = compare_and_swap(keys, first + slot, _FREE, key)
-                    while seen != _FREE and seen != key:
-                        slot = position(slot + position(1))
-                        if slot == position(places):
-                            slot = position(0)
-                        seen = compare_and_swap(keys, first + slot, _FREE, key)
-                    fetch_and_add(sums, first + slot, amount_of(own, u, weight, arrays))
-            place = np.uint32(place + np.uint32(WARP))
+    def count(row, v, e, state):
+        keys, sums, weights, arrays = state
+        own, first, places = np.int64(row[0]), row[1], row[2]
+        u, weight = np.int64(v), weight_of(weights, e)
+        label = np.int64(label_of(own, u, weight, *arrays))
+        if label >= np.int64(0):
+            key = np.uint32(label)
+            slot = position(position(key) % position(places))
+            seen = compare_and_swap(keys, first + slot, _FREE, key)
+            while seen != _FREE and seen != key:
+                slot = position(slot + position(1))
+                if slot == position(places):
+                    slot = position(0)
+                seen = compare_and_swap(keys, first + slot, _FREE, key)
+            fetch_and_add(sums, first + slot, amount_of(own, u, weight, arrays))
+        return False
+
+    push_rows = make_push_rows(position, count)
+
+    @device
+    def insert(keys, sums, v, begin, length, table, size, indices, weights, arrays):
+        push_rows((v, table, size), begin, length, indices, (keys, sums, weights, arrays), np.uint32(0))
 
     return insert
 
@@ -169,7 +169,7 @@ def _make_finish(functions: LabelFunctions) -> Any:
 
 
 def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
-    position, sender = position_type(functions.offset), make_sender(functions.offset)
+    position, sender = position_type(functions.output.offset), make_sender(functions.output.offset)
     insert, best = _make_insert(functions), _make_best(functions)
     cast, identity = make_cast(device, functions.combining.message), functions.combining.identity
 
@@ -184,13 +184,13 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
                 keys[i], sums[i] = _FREE, 0
             place = np.uint32(place + np.uint32(WARP))
         cuda.syncwarp()
-        insert(keys, sums, v, begin, upto, length, table, length, indices, weights, arrays)
+        insert(keys, sums, v, begin, length, table, length, indices, weights, arrays)
         cuda.syncwarp()
         return best(keys, sums, v, table, length, arrays)
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32),
-        *row_types(functions.offset, functions.weight),
+        *row_types(functions.output.offset, functions.weight),
         *(functions.arrays, _VERTICES, _SUMS, functions.output.kind),
         relaxed=("arrays",),
     )
@@ -199,12 +199,12 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
         shared_sums = cuda.shared.array(_PLACES_OF_BLOCK, types.int64)
         v, begin, length, is_row = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
         upto, found = sum_up_to(length), cast(identity)
-        if warp_number() >= np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5)):
+        if piece_of_warp(count)[0]:
             table, size = position(0), position(1)
             if length > np.uint32(0):
                 table = position(indptr[v])
                 size = position(position(indptr[np.uint32(v + np.uint32(1))]) - table)
-            insert(keys, sums, v, begin, upto, length, table, size, indices, weights, arrays)
+            insert(keys, sums, v, begin, length, table, size, indices, weights, arrays)
         elif shuffle(upto, 31) <= np.uint32(PLACES):
             own = np.uint32((np.uint32(cuda.threadIdx.x) >> np.uint32(5)) * np.uint32(PLACES))
             table = position(np.uint32(own + np.uint32(upto - length)))
@@ -217,8 +217,8 @@ def _make_rows(functions: LabelFunctions, deliver: Any) -> Kernel:
 
 
 def _make_pieces(functions: LabelFunctions) -> Kernel:
-    sender, best = make_sender(functions.offset), _make_best(functions)
-    put, offsets = make_put(device, functions.combining.message), from_dtype(functions.offset)[::1]
+    sender, best = make_sender(functions.output.offset), _make_best(functions)
+    put, offsets = make_put(device, functions.combining.message), from_dtype(functions.output.offset)[::1]
 
     @kernel(
         *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, offsets),
@@ -227,9 +227,8 @@ def _make_pieces(functions: LabelFunctions) -> Kernel:
     )
     def find_in_pieces(queue, count, hubs, firsts, hub_count, pieces, indptr, arrays, keys, sums, partials):
         v, begin, length, _ = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
-        row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
-        piece = np.uint32(warp_number() - row_warps)
-        if warp_number() >= row_warps and piece < pieces:
+        follows_rows, piece = piece_of_warp(count)
+        if follows_rows and piece < pieces:
             found = best(keys, sums, v, begin, length, arrays)
             if lane_number() == np.uint32(0):
                 put(partials, piece, found)

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
-from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
+from gpu_pregel.kernels.library.bits_cuda import bit, get_bit, rank_in
 from gpu_pregel.kernels.library.compiler_cuda import cuda, from_dtype, types
 from gpu_pregel.kernels.library.jit_cuda import OFFSETS, WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp
 from gpu_pregel.kernels.traverse.combining_cuda import Combining, make_combine_rows, make_combining
 from gpu_pregel.kernels.traverse.edges_cuda import position_type, row_types
 from gpu_pregel.kernels.traverse.fields import make_get, make_put, make_weight
-from gpu_pregel.kernels.traverse.frontier_cuda import rank_in
-from gpu_pregel.kernels.traverse.reduce_cuda import RowOutput
+from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
 from gpu_pregel.kernels.traverse.rows_cuda import ITEMS, TILE, row_of, rows_of_tile, warp_number
 
 PIECE = 256

@@ -1,8 +1,6 @@
-"""How the warps of a CUDA kernel read rows of edges.
+"""Which rows of edges the warps of a CUDA kernel read: 32 each, or a piece of a hub.
 
-A warp takes 32 rows, sums their lengths, and its lanes walk all their edges side by side, so that neighbouring lanes
-read neighbouring edges whatever the degrees (load balancing by search: Davidson et al., IPDPS 2014). Rows with more
-than ``HUB_EDGES`` edges are cut into pieces, each with its own warp, so that all blocks share a hub.
+Rows with more than ``HUB_EDGES`` edges are cut into pieces, each with its own warp, so that all blocks share a hub.
 """
 
 from __future__ import annotations
@@ -12,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.bits_cuda import bit, get_bit, rank_in
 from gpu_pregel.kernels.library.compiler_cuda import cuda
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device
-from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle
 
 HUB_EDGES = 1024
 """Rows with more edges than this are pushed and pulled in pieces of this size."""
+WORDS_PER_WARP = 8
+"""Words of a bitmap that a warp reads in one access: 32 bytes."""
 ITEMS = 8
 """Stored edges per thread of the kernels that look for the rows of edges."""
 TILE = ITEMS * BLOCK
@@ -28,6 +28,16 @@ TILE = ITEMS * BLOCK
 def warp_number():
     """The number of this warp in the grid."""
     return np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + (np.uint32(cuda.threadIdx.x) >> np.uint32(5)))
+
+
+@device
+def piece_of_warp(count):
+    """Return whether this warp follows those of ``count`` rows, which have 32 each, and the piece of a hub that it has.
+
+    Its number may be beyond the last piece.
+    """
+    row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
+    return warp_number() >= row_warps, np.uint32(warp_number() - row_warps)
 
 
 @device
@@ -90,3 +100,69 @@ def make_ranges(offset: Any) -> tuple[Any, Any]:
         return begin, np.uint32(offset(ends[piece]) - begin)
 
     return row_range, piece_range
+
+
+@device
+def _active_words(frontier, lists, k, words):
+    """The word at position ``k`` of ``lists``, of ``words``, on each of the first ``WORDS_PER_WARP`` lanes.
+
+    Returns its active sources, all its sources, its number and the row of the first source. In a whole graph every
+    vertex is a source, so that row and number of a vertex are computed alike from its bit.
+    """
+    numbers, sources, firsts = lists
+    word, among, number, row = np.uint32(0), np.uint32(0xFFFFFFFF), k, np.uint32(k * np.uint32(WARP))
+    if lane_number() < np.uint32(WORDS_PER_WARP) and k < words:
+        if len(numbers) > 0:
+            number, among, row = numbers[k], sources[k], firsts[k]
+        word = np.uint32(frontier[number] & among)
+    return word, among, number, row
+
+
+@device
+def _active_hub(frontier, hub_rows, piece):
+    """The hub of a piece, and 1 if it is active; 0 if there is no such piece."""
+    u = np.uint32(0)
+    busy = np.uint32(0)
+    if piece < np.uint32(len(hub_rows)):
+        u = hub_rows[piece]
+        busy = np.uint32(get_bit(frontier, u))
+    return u, busy
+
+
+def make_push_words(offset: Any, push_rows: Any) -> Any:
+    """``push_words(frontier, lists, rows, hubs, indices, state)``: push the rows of a bitmap's vertices.
+
+    One warp takes ``WORDS_PER_WARP`` words; the warps after those have one piece of a hub each. ``lists`` has the
+    numbers of the words with sources, the sources, and the row of each word's first one; the numbers are empty for a
+    whole graph, in which a vertex is its own row. ``rows`` are begins and ends of rows; ``hubs`` the hub, the begin and
+    the end of each piece. ``push_rows`` is that of ``walks_cuda``, and keeps nothing.
+    """
+    row_range, piece_range = make_ranges(offset)
+
+    @device
+    def push_words(frontier, lists, rows, hubs, indices, state):
+        lane, warp = lane_number(), warp_number()
+        words = np.uint32(len(lists[0])) if len(lists[0]) > 0 else np.uint32(len(frontier))
+        first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
+        piece, u, word = np.uint32(0), np.uint32(0), np.uint32(0)
+        among, number, first_row = np.uint32(0), np.uint32(0), np.uint32(0)
+        if first < words:
+            word, among, number, first_row = _active_words(frontier, lists, np.uint32(first + lane), words)
+            busy = np.uint32(cuda.ballot_sync(ALL, word != np.uint32(0)))
+        else:
+            piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
+            u, busy = _active_hub(frontier, hubs[0], piece)
+        while busy != np.uint32(0):
+            begin, length = offset(0), np.uint32(0)
+            if first < words:
+                owner = np.uint32(cuda.ffs(busy) - 1)
+                u = np.uint32(shuffle(number, owner) * np.uint32(WARP) + lane)
+                own_row = np.uint32(shuffle(first_row, owner) + rank_in(shuffle(among, owner), lane))
+                if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
+                    begin, length = row_range(rows[0], rows[1], own_row)
+            elif lane == np.uint32(0):
+                begin, length = piece_range(hubs[1], hubs[2], piece)
+            busy &= np.uint32(busy - np.uint32(1))
+            push_rows(u, begin, length, indices, state, np.uint32(0))
+
+    return push_words

@@ -18,7 +18,7 @@ from gpu_pregel.host.graphs import device_graph
 from gpu_pregel.host.traverse import operators_cuda
 from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARPS
-from gpu_pregel.kernels.traverse.edges_cuda import EdgeFunctions
+from gpu_pregel.kernels.traverse.edges_cuda import position_type
 from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED
 from tests.graphs import arrays, edge_lists
@@ -73,7 +73,7 @@ def test_each_edge_of_the_frontier_is_processed_once(device: str, directed: bool
 
 def test_edge_positions_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     for offset, position in ((np.int64, "uint64"), (np.uint32, "uint32")):
-        assert str(EdgeFunctions(None, None, (), np.dtype(offset), None, None, "frontier").position) == position
+        assert str(position_type(np.dtype(offset))) == position
     monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
     check_each_edge(with_hubs(directed=False), "emulated:3")
 

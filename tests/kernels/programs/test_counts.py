@@ -65,7 +65,7 @@ def begin(program: str, mode: str, length: int, row: int = 31, n: int = N) -> An
 
 
 def kernel_of(program: str, mode: str) -> str:
-    return "push" if mode == "push" else "pull" if "labels" in program else "pull_along"
+    return mode
 
 
 # Loads, stores and atomics of an edge: its index and weight, the sender's or the receiver's value, the receiver's bit
@@ -136,9 +136,9 @@ def test_warp_operations_of_a_push(program: str, row: str) -> None:
 @pytest.mark.parametrize("row", ROWS)
 def test_rows_are_left_when_their_message_is_final(row: str) -> None:
     """Any message will do: a warp reads one edge of a row, or 32 of a piece of a hub, and shuffles for no others."""
-    few, many = (work("search", "pull", length)["pull_along"] for length in ROWS[row])
+    few, many = (work("search", "pull", length)["pull"] for length in ROWS[row])
     assert few == many
-    assert row == "hub" or few == work("search", "pull", 16)["pull_along"]
+    assert row == "hub" or few == work("search", "pull", 16)["pull"]
 
 
 @pytest.mark.parametrize("row", ["medium", "hub"])
@@ -212,5 +212,5 @@ def test_launches_of_a_superstep(mode: str, row: str, kernels: list[str]) -> Non
 
 @pytest.mark.parametrize("program", ["distances", "search"])
 def test_a_message_along_each_edge_needs_no_launch_of_its_own(program: str) -> None:
-    assert list(work(program, "pull", ROWS["short"][0])) == ["pull_along"]
-    assert list(work(program, "pull", ROWS["hub"][0])) == ["pull_along", "dense_slot"]
+    assert list(work(program, "pull", ROWS["short"][0])) == ["pull"]
+    assert list(work(program, "pull", ROWS["hub"][0])) == ["pull", "dense_slot"]

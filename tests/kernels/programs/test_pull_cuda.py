@@ -68,7 +68,7 @@ def test_a_search_reads_few_edges(name: str) -> None:
         reads = atomics = 0
         for compiled, counts in kernels.items():
             for site, times in zip(compiled.sites, counts.executions.tolist(), strict=True):
-                if site.kind == "load" and "load_once(indices" in linecache.getline(site.file, site.line):
+                if site.kind == "load" and "(indices, e)" in linecache.getline(site.file, site.line):
                     reads += times
                 if site.kind == "atomic" and compiled.name == "apply_messages":
                     atomics += times

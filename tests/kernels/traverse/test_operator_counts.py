@@ -105,7 +105,7 @@ def test_rows_are_read_in_parts_that_double() -> None:
     def pull() -> None:
         gp.process_edges(visit, frontier, [marks, 1], receives=is_new, mode="pull")
 
-    assert count_lines(device, pull, "pull", "load_once(indices") == 4 + 8 + 16 + 32 + 32
+    assert count_lines(device, pull, "pull", "load(indices") == 4 + 8 + 16 + 32 + 32
 
 
 def test_all_vertices_but_one_push_where_all_receive() -> None:

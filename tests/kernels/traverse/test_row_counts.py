@@ -15,7 +15,7 @@ from tests.devices import EMULATED
 
 pytestmark = EMULATED
 LEAVES = 1 << 16
-FILES = ("combining_cuda.py", "labels_cuda.py")
+FILES = ("walks_cuda.py", "labels_cuda.py")
 GRAPHS: dict[str, Callable[[], gp.Graph]] = {
     "star": lambda: gp.Graph.from_edgelist(np.zeros(LEAVES, int), np.arange(1, LEAVES + 1)),
     "kron:10": lambda: gp.kronecker(10),

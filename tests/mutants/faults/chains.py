@@ -49,8 +49,8 @@ _SUPERSTEPS = faults_in(
     ),
     (
         "places in a queue of a chain count the lane itself",
-        "bit(lane) - np.uint32(1)))",
-        "bit(lane)))",
+        "shuffle(first, 0) + rank_in(among, lane))",
+        "shuffle(first, 0) + rank_in(among, lane) + np.uint32(1))",
         f"{_RESULTS}[emulated-0]",
     ),
     (
@@ -199,8 +199,8 @@ _SUPERSTEPS = faults_in(
     ),
     (
         "senders of a chain know the next superstep",
-        "given = (out_degrees, in_degrees, superstep - 1, parameters",
-        "given = (out_degrees, in_degrees, superstep, parameters",
+        "senders = (weights, out_degrees, in_degrees, superstep - 1, parameters",
+        "senders = (weights, out_degrees, in_degrees, superstep, parameters",
         f"{_RESULTS}[emulated-0]",
     ),
     (

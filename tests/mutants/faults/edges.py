@@ -20,22 +20,21 @@ _EDGES_CUDA = faults_in(
         "if degree < position(HUB_EDGES):",
         _PIECE,
     ),
-    ("the last piece is pushed twice", "- row_warps) < pieces:", "- row_warps) <= pieces:", _EACH),
+    ("the last piece is pushed twice", "elif piece < pieces:", "elif piece <= pieces:", _EACH),
     (
         "a piece begins at its own number",
         "position(np.uint32(piece - firsts[hub])) *",
         "position(np.uint32(piece)) *",
         _EACH,
     ),
-    ("vertices found twice are listed twice", "is_new = was & bit(v) == np.uint32(0)", "is_new = True", _EACH),
-    ("a buffer overflows", "if held > np.uint32(WARP) or", "if held > np.uint32(2 * WARP - 2) or", _EACH),
-    ("a buffer is not emptied at the end", "place - lane >= total):", "place - lane > total):", _EACH),
     (
-        "edges of lane 0 only are counted",
-        "            edges = sum_of_warp(edges)\n            if",
-        "            if",
+        "vertices found twice are listed twice",
+        "& bit(v) == np.uint32(0)\n        return False",
+        "& bit(v) == np.uint32(0) or True\n        return False",
         _EACH,
     ),
+    ("a buffer overflows", "if held > np.uint32(WARP) or", "if held > np.uint32(2 * WARP - 2) or", _EACH),
+    ("a buffer is not emptied at the end", "np.uint32(0) and is_last):", "np.uint32(0) and False):", _EACH),
     (
         "positions of pushed edges have 32 bits",
         "return types.uint32 if offset.itemsize == 4 else types.uint64",
@@ -44,17 +43,11 @@ _EDGES_CUDA = faults_in(
     ),
     (
         "a push for a sum reaches those who take nothing",
-        "if place < total and receives(load_once(indices, e), arrays):",
-        "if place < total:",
+        "        if receives(v, arrays):\n            return call(",
+        "        if True:\n            return call(",
         "tests/conformance/test_operators.py::test_sums_over_edges[emulated-push]",
     ),
-    (
-        "warps beyond the partial sums write",
-        "if lane == np.uint32(0) and warp < np.uint32(len(partials)):",
-        "if lane == np.uint32(0):",
-        "tests/conformance/test_operators.py::test_sums_over_edges[emulated-push]",
-    ),
-    ("a push sums the last edge only", "own += call(source", "own = call(source", _FLOATS),
+    ("a push sums the last edge only", "return number(kept + result)", "return number(result)", _FLOATS),
     (
         "a push for a frontier reaches those who take nothing",
         "if receives(v, arrays) and call(",
@@ -63,7 +56,7 @@ _EDGES_CUDA = faults_in(
     ),
 )
 _PULL_EDGES_CUDA = faults_in(
-    "kernels/traverse/pull_edges_cuda.py",
+    "kernels/traverse/edges_cuda.py",
     ("indptr is read beyond its end by a pull", "position(indptr[min(v, n)])", "position(indptr[v])", _EACH),
     (
         "a pulled row ends where it begins",
@@ -84,21 +77,14 @@ _PULL_EDGES_CUDA = faults_in(
         _ENDS,
     ),
     (
-        "edges of rows that have ended are read",
-        "if place < total and (going >> owner) & np.uint32(1) != np.uint32(0):",
-        "if place < total:",
-        "",
-        "A round begins with the first open row, and no row after it has been read.",
-    ),
-    (
         "a row does not end when its vertex stops receiving",
-        "                    is_open = receives(v, arrays)",
-        "                    is_open = True",
+        "                is_open = receives(v, state[2])",
+        "                is_open = True",
         _ENDS,
     ),
     (
         "receivers are asked before lanes have written",
-        "                cuda.syncwarp()\n",
+        "            cuda.syncwarp()\n",
         "",
         "tests/kernels/test_ptx.py::test_the_kernels_of_operators",
     ),
@@ -129,30 +115,6 @@ _PULL_EDGES_CUDA = faults_in(
         _EACH,
     ),
     (
-        "sums of pulled edges of lane 0 only",
-        "own, warp = sum_of_warp(own), warp_number()",
-        "own, warp = own, warp_number()",
-        _FLOATS,
-    ),
-    (
-        "rows do not end early",
-        "            if can_end:\n                # Skip",
-        "            if False:\n                # Skip",
-        _ENDS,
-    ),
-    (
-        "positions of pulled edges have 32 bits",
-        "before = position(begin - position(start))",
-        "before = position(np.uint32(begin - position(start)))",
-        "tests/conformance/test_far_edges.py::test_operators[32 bits]",
-    ),
-    (
-        "the first quota is the whole row",
-        "        part = min(length, quota)\n        upto",
-        "        part = length\n        upto",
-        f"{_COUNTS}test_a_pull_leaves_rows_that_do_not_receive_any_more[hub]",
-    ),
-    (
         "rows of vertices that take nothing are looked up",
         "if np.uint32(cuda.ballot_sync(ALL, wanted)) != np.uint32(0):",
         "if True:",
@@ -160,8 +122,8 @@ _PULL_EDGES_CUDA = faults_in(
     ),
     (
         "receivers are asked after each round",
-        "                if np.uint32(cuda.ballot_sync(ALL, called)) & lanes != np.uint32(0):\n",
-        "                if True:\n",
+        "            if np.uint32(cuda.ballot_sync(ALL, is_called)) & lanes_of(*span) != np.uint32(0):\n",
+        "            if True:\n",
         f"{_COUNTS}test_a_pull_leaves_rows_that_do_not_receive_any_more[hub]",
     ),
     (
@@ -169,6 +131,34 @@ _PULL_EDGES_CUDA = faults_in(
         "np.uint32(quota << np.uint32(1))",
         "np.uint32(quota)",
         f"{_COUNTS}test_rows_are_read_in_parts_that_double",
+    ),
+)
+_WALKS = faults_in(
+    "kernels/traverse/walks_cuda.py",
+    (
+        "edges of rows that have ended are read",
+        "if place < total and (going >> owner) & np.uint32(1) != np.uint32(0):",
+        "if place < total:",
+        "",
+        "A round begins with the first open row, and no row after it has been read.",
+    ),
+    (
+        "rows do not end early",
+        "            if can_end:\n",
+        "            if False:\n",
+        _ENDS,
+    ),
+    (
+        "positions of pulled edges have 32 bits",
+        "before = offset(begin - offset(start))",
+        "before = np.uint32(begin - offset(start))",
+        "tests/conformance/test_far_edges.py::test_operators[32 bits]",
+    ),
+    (
+        "the first quota is the whole row",
+        "        part = min(length, quota)\n        upto",
+        "        part = length\n        upto",
+        f"{_COUNTS}test_a_pull_leaves_rows_that_do_not_receive_any_more[hub]",
     ),
 )
 _ROWS_CUDA = faults_in(
@@ -188,4 +178,4 @@ _ROWS_CUDA = faults_in(
         "The masks of the lanes from an empty row's begin and below its end have none in common.",
     ),
 )
-FAULTS = (*_EDGES_CUDA, *_PULL_EDGES_CUDA, *_ROWS_CUDA)
+FAULTS = (*_EDGES_CUDA, *_PULL_EDGES_CUDA, *_WALKS, *_ROWS_CUDA)

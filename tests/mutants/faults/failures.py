@@ -30,7 +30,7 @@ _STATE = faults_in(
     "host/programs/cuda_state.py",
     (
         "figures of a chain are not checked",
-        "        self._check_progress(rows, superstep, limit, written, least=0)\n",
+        "        self._check_progress(figures, superstep, limit, written, least=0)\n",
         "",
         f"{_FAILURES}test_a_chain_that_does_not_advance_is_an_error",
     ),

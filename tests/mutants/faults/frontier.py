@@ -8,6 +8,7 @@ _ANY = "tests/conformance/test_operators.py::"
 _CUDA = "tests/conformance/test_operators_cuda.py::"
 _EACH = f"{_CUDA}test_each_edge_of_the_frontier_is_processed_once[emulated-directed]"
 _PIECE = f"{_CUDA}test_rows_of_as_many_edges_as_a_piece[out]"
+_REDUCED = "tests/conformance/test_reduce_rows.py::test_rows_are_combined_as_by_numpy[emulated-directed-sum]"
 _LISTED = f"{_CUDA}test_vertices_of_many_words_are_listed_in_order"
 _FLOATS = f"{_CUDA}test_sums_of_floats_are_the_same_to_the_bit_whatever_the_order_of_a_queue"
 _LAUNCHES = f"{_CUDA}test_a_superstep_is_a_few_launches_and_one_readback"
@@ -47,10 +48,29 @@ _FRONTIER_CUDA = faults_in(
     ),
     ("a full buffer is emptied by half its vertices", "* np.uint32(2 * WARP))", "* np.uint32(WARP))", _EACH),
     (
-        "places in a buffer count the lane itself",
-        "bits & np.uint32(bit(lane) - np.uint32(1))",
-        "bits & np.uint32(bit(lane))",
+        "a vertex of the next frontier has no bit",
+        "                fetch_and_or(out[1], v >> np.uint32(5), bit(v))\n",
+        "                pass\n",
+        _REDUCED,
+    ),
+    (
+        "edges of lane 0 only are counted",
+        "    edges = sum_of_warp(edges)\n    if",
+        "    if",
         _EACH,
+    ),
+    ("sums of hubs are written over those of rows", "np.uint32(first + warp_number())", "warp_number()", _REDUCED),
+    (
+        "sums of lane 0 only",
+        "own, place = sum_of_warp(own), ",
+        "own, place = own, ",
+        _FLOATS,
+    ),
+    (
+        "warps beyond the partial sums write",
+        "if lane_number() == np.uint32(0) and place < np.uint32(len(sums)):",
+        "if lane_number() == np.uint32(0):",
+        f"{_ANY}test_sums_over_edges[emulated-push]",
     ),
     (
         "no barrier after the figures of a block are cleared",
@@ -169,20 +189,8 @@ _VERTICES_CUDA = faults_in(
     ),
     (
         "a vertex beyond the queue is processed",
-        "        if i < count:\n            v",
-        "        if i <= count:\n            v",
-        _EACH,
-    ),
-    (
-        "vertices found are not marked",
-        "                fetch_and_or(found, v >> np.uint32(5), bit(v))\n        buffer",
-        "                pass\n        buffer",
-        _EACH,
-    ),
-    (
-        "a filter does not count edges",
-        "                fetch_and_add(control, EDGES, edges)",
-        "                fetch_and_add(control, EDGES, np.int64(0))",
+        "deliver(i < count, v, v, arrays, out)",
+        "deliver(i <= count, v, v, arrays, out)",
         _EACH,
     ),
     (

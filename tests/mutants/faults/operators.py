@@ -80,7 +80,7 @@ _OPERATORS_CUDA = faults_in(
         "storage = self._take(one.count)",
         _LISTED,
     ),
-    ("other degrees are not counted by a pull", "(degrees is not rows.degrees,)", "(False,)", _EACH),
+    ("other degrees are not counted by a pull", "(self._graph.is_directed,)", "(False,)", _EACH),
     (
         "sums have too few partial sums",
         "if kept is None or len(kept.partials) < warps:",

@@ -14,6 +14,15 @@ _FEW, _MANY, _DIFFERENT = f"{_LABELS}undirected-few]", f"{_LABELS}directed-many]
 _REDUCTIONS = faults_in(
     "kernels/traverse/reduce_cuda.py",
     (
+        "a hub takes the pieces of those after it",
+        "                last = firsts[np.uint32(i + np.uint32(1))]\n",
+        "                pass\n",
+        _ROWS,
+    ),
+)
+_PIECES = faults_in(
+    "kernels/traverse/combining_cuda.py",
+    (
         "pieces beyond the last are stored",
         "        if is_piece and lane_number()",
         "        if True and lane_number()",
@@ -25,23 +34,13 @@ _REDUCTIONS = faults_in(
         "is_piece and lane_number() == np.uint32(1):",
         _ROWS,
     ),
+    ("a hub begins with the first piece of all", "np.uint32(first + lane_number())", "lane_number()", _ROWS),
     (
-        "a hub takes the pieces of those after it",
-        "                last = firsts[np.uint32(i + np.uint32(1))]\n",
-        "                pass\n",
+        "a hub has the pieces of one lane",
+        "        return up_to(message, np.uint32(0))\n",
+        "        return message\n",
         _ROWS,
     ),
-    ("a hub begins with the first piece of all", "piece = np.uint32(firsts[i] + lane)", "piece = lane", _ROWS),
-    ("a hub has the pieces of one lane", "        message = up_to(message, np.uint32(0))\n", "", _ROWS),
-    (
-        "a vertex of the next frontier has no bit",
-        "                fetch_and_or(words, v >> np.uint32(5), bit(v))\n",
-        "                pass\n",
-        _ROWS,
-    ),
-    ("edges of rows that other lanes keep are not counted", "sum_of_warp(append(", "(append(", _ROWS),
-    ("sums of hubs are written over those of rows", "np.uint32(first + warp_number())", "warp_number()", _ROWS),
-    ("the sum of a warp is that of its first row", "            own = sum_of_warp(own)\n", "", _ROWS),
 )
 _SENDER = faults_in(
     "kernels/traverse/edges_cuda.py",
@@ -111,7 +110,7 @@ _COUNTING = faults_in(
         "size = position(length)",
         _DIFFERENT,
     ),
-    ("pieces beyond the last are looked through", ">= row_warps and piece < pieces:", ">= row_warps:", _FEW),
+    ("pieces beyond the last are looked through", "if follows_rows and piece < pieces:", "if follows_rows:", _FEW),
     (
         "the best of a piece is that of another lane",
         "            if lane_number() == np.uint32(0):\n                put(partials",
@@ -119,4 +118,4 @@ _COUNTING = faults_in(
         _FEW,
     ),
 )
-FAULTS = (*_REDUCTIONS, *_SENDER, *_KERNELS, *_COUNTING)
+FAULTS = (*_REDUCTIONS, *_PIECES, *_SENDER, *_KERNELS, *_COUNTING)

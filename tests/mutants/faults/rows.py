@@ -14,12 +14,12 @@ _HUBS = f"{_SIZES}test_more_hubs_than_a_block_has_warps"
 _FAR = "tests/conformance/test_far_edges.py::test_vertex_programs"
 _WORDS = "(words + np.uint32(WORDS_PER_WARP - 1)) // np"
 
-_PUSH = faults_in(
-    "kernels/programs/push_cuda.py",
+_WORDS_OF_PUSH = faults_in(
+    "kernels/traverse/rows_cuda.py",
     (
         "the rank of a source counts the source",
-        "bit(lane_number()) - np.uint32(1)",
-        "bit(lane_number())",
+        "rank_in(shuffle(among, owner), lane)",
+        "rank_in(shuffle(among, owner), lane) + np.uint32(1)",
         f"{_ROWS}[emulated:1-push-2]",
     ),
     (
@@ -49,58 +49,64 @@ _PUSH = faults_in(
         f"{_ROWS}[emulated-push-1]",
     ),
     (
-        "positions of a push per source have 32 bits",
-        "before = offset(begin - offset(upto - length))\n        signal",
-        "before = np.uint32(begin - offset(upto - length))\n        signal",
+        "bounds of rows are read by inactive lanes",
+        "            begin, length = offset(0), np.uint32(0)\n",
+        "            begin, length = offset(rows[0][np.uint32(0)]), np.uint32(0)\n",
+        f"{_COUNTS}test_a_push_reads_the_bitmap_and_the_rows_of_its_vertices[4]",
+    ),
+)
+_SHARED = faults_in(
+    "kernels/traverse/walks_cuda.py",
+    (
+        "positions of a push have 32 bits",
+        "before = offset(begin - offset(upto - length))",
+        "before = np.uint32(begin - offset(upto - length))",
         f"{_FAR}[per source-32 bits]",
     ),
     (
-        "positions of a push per edge have 32 bits",
-        "before = offset(begin - offset(upto - length))\n        lane",
-        "before = np.uint32(begin - offset(upto - length))\n        lane",
-        f"{_FAR}[per edge-32 bits]",
-    ),
-    (
         "positions of a push are signed",
-        "e = offset(shuffle(before, owner) + offset(position))\n            message",
-        "e = np.int32(shuffle(before, owner) + offset(position))\n            message",
+        "e = offset(shuffle(before, owner) + offset(place))\n            row",
+        "e = np.int32(shuffle(before, owner) + offset(place))\n            row",
         f"{_FAR}[per source-31 bits]",
     ),
     (
         "the last row of a warp sends nothing",
-        "total = shuffle(upto, 31)\n        before = offset(begin - offset(upto - length))\n        lane",
-        "total = shuffle(upto, 30)\n        before = offset(begin - offset(upto - length))\n        lane",
+        "total = shuffle(upto, 31)\n        before",
+        "total = shuffle(upto, 30)\n        before",
         f"{_READ_ONCE}[distances-push-short]",
     ),
     (
+        "an edge beyond the last one of a warp is read",
+        "if place < total and (going",
+        "if place <= total and (going",
+        f"{_READ_ONCE}[labels-pull-short]",
+    ),
+    (
+        "pulled rows end one edge early",
+        "and upto > base and not is_final(kept)",
+        "and upto > base + np.uint32(1) and not is_final(kept)",
+        f"{_ROWS}[emulated:1-pull-1] tests/conformance/test_receivers.py::test_hops_are_those_of_networkx[emulated-pull-1]",
+    ),
+)
+_PUSH = faults_in(
+    "kernels/programs/push_cuda.py",
+    (
         "lanes without a row compute a message",
-        "        if length > np.uint32(0):\n            signal",
-        "        if True:\n            signal",
+        "        if length > np.uint32(0):\n            ctx",
+        "        if True:\n            ctx",
         f"{_COUNTS}test_a_push_reads_the_bitmap_and_the_rows_of_its_vertices[4]",
     ),
     (
-        "messages per source are sent twice",
-        "                    is_first = deliver(inbox, sink[0], v, message)\n",
-        "                    is_first = deliver(inbox, sink[0], v, message)\n                    is_first = deliver(inbox, sink[0], v, message)\n",
+        "messages are sent twice",
+        "            return deliver(",
+        "            deliver(inbox, touched, v, message_of(sender, v, e, senders))\n            return deliver(",
         f"{_READ_ONCE}[labels-push-short]",
     ),
     (
-        "messages per source reach those who take none",
-        "if is_receiver(state[5], v, len(state[0])):\n                    is_first = deliver(inbox, sink[0], v, message)",
-        "if True:\n                    is_first = deliver(inbox, sink[0], v, message)",
+        "messages reach those who take none",
+        "if is_receiver(receivers, v, len(senders[1])):",
+        "if True:",
         f"{_READ_ONCE}[search-push-short]",
-    ),
-    (
-        "messages per edge reach those who take none",
-        "if is_receiver(state[5], v, len(state[0])):\n                    is_first = deliver(inbox, sink[0], v, message_along",
-        "if True:\n                    is_first = deliver(inbox, sink[0], v, message_along",
-        "tests/host/programs/test_cuda_chains.py::test_results_and_figures_equal_those_of_the_cpu[emulated-0]",
-    ),
-    (
-        "bounds of rows are read by inactive lanes",
-        "            begin, length = offset(0), np.uint32(0)\n",
-        "            begin, length = offset(begins[np.uint32(0)]), np.uint32(0)\n",
-        f"{_COUNTS}test_a_push_reads_the_bitmap_and_the_rows_of_its_vertices[4]",
     ),
 )
 _COMBINE = faults_in(
@@ -133,12 +139,6 @@ _PULL = faults_in(
         "tests/conformance/test_receivers.py::test_rows_of_other_vertices_are_not_read[emulated]",
     ),
     (
-        "pieces of hubs overlap rows that fill their warps",
-        "row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))",
-        "row_warps = np.uint32(count // np.uint32(WARP) + np.uint32(1))",
-        f"{_SHAPES}test_hubs_beside_full_warps_of_rows[emulated-pull-1]",
-    ),
-    (
         "the frontier is read where all are active",
         "is_sent = all_active or get_bit(frontier, u)",
         "is_sent = get_bit(frontier, u)",
@@ -166,34 +166,16 @@ _PULL = faults_in(
 _COMBINING = faults_in(
     "kernels/traverse/combining_cuda.py",
     (
-        "an edge beyond the last one of a warp is read",
-        "wanted = position < total",
-        "wanted = position <= total",
-        f"{_READ_ONCE}[labels-pull-short]",
-    ),
-    (
         "a row takes the message of the next 32 edges",
-        "start < base + np.uint32(WARP) and upto > base",
-        "start <= base + np.uint32(WARP) and upto > base",
+        "and start < base + np.uint32(WARP):",
+        "and start <= base + np.uint32(WARP):",
         f"{_ROWS}[emulated:1-pull-1]",
     ),
     (
-        "pulled rows end one edge early",
-        "is_final(is_received, message) or upto <= base",
-        "is_final(is_received, message) or upto <= base + np.uint32(1)",
-        f"{_ROWS}[emulated:1-pull-1] tests/conformance/test_receivers.py::test_hops_are_those_of_networkx[emulated-pull-1]",
-    ),
-    (
         "rows are read on after a message that no other changes",
-        "        return message == absorbing\n",
+        "        return kept[1] == absorbing\n",
         "        return False\n",
         f"{_COUNTS}test_rows_are_left_when_their_message_is_the_smallest[medium]",
-    ),
-    (
-        "positions of a pull have 32 bits",
-        "shuffle(offset(begin - offset(start)), owner)",
-        "shuffle(np.uint32(begin - offset(start)), owner)",
-        f"{_FAR}[per source-32 bits]",
     ),
     (
         "the first edge of a row is left out of its combination",
@@ -204,6 +186,12 @@ _COMBINING = faults_in(
 )
 _RANGES = faults_in(
     "kernels/traverse/rows_cuda.py",
+    (
+        "pieces of hubs overlap rows that fill their warps",
+        "np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))",
+        "np.uint32(np.uint32(count >> np.uint32(5)) + np.uint32(1))",
+        f"{_SHAPES}test_hubs_beside_full_warps_of_rows[emulated-pull-1]",
+    ),
     (
         "rows as long as a piece are lost",
         "if end - begin <= offset(HUB_EDGES):",
@@ -229,4 +217,4 @@ _RANGES = faults_in(
         f"{_FAR}[per source-32 bits]",
     ),
 )
-FAULTS = (*_PUSH, *_COMBINE, *_PULL, *_COMBINING, *_RANGES)
+FAULTS = (*_WORDS_OF_PUSH, *_SHARED, *_PUSH, *_COMBINE, *_PULL, *_COMBINING, *_RANGES)

@@ -179,9 +179,9 @@ _VERTICES = faults_in(
     (
         "init counts the active vertices of the last tile",
         "active = np.uint32(active + np.uint32(cuda.popc(bits)))\n                if word < np.uint32(len(frontier)):\n"
-        "                    frontier[word] = bits\n        sums",
+        "                    frontier[word] = bits\n        finish",
         "active = np.uint32(cuda.popc(bits))\n                if word < np.uint32(len(frontier)):\n"
-        "                    frontier[word] = bits\n        sums",
+        "                    frontier[word] = bits\n        finish",
         "tests/conformance/test_shapes.py::test_blocks_with_more_than_one_tile[emulated]",
     ),
     ("a vertex beyond the last one applies", "if v < n and (every or", "if v <= n and (every or", _BLOCKS),
@@ -193,8 +193,8 @@ _VERTICES = faults_in(
     ),
     (
         "apply sees the aggregates of senders",
-        "totals)\n                has_message, message = accept",
-        "seen)\n                has_message, message = accept",
+        "aggregates[1])\n                has_message, message = accept",
+        "aggregates[0])\n                has_message, message = accept",
         _WATCHED,
     ),
     (
@@ -240,8 +240,8 @@ _FAILING = (
         "kernels/programs/guards_cuda.py",
         (
             "a function that raises is not recorded",
-            'record(ctx.failures, ctx.vertex, bits, status)\\n"\n        source',
-            'pass\\n"\n        source',
+            'failure = "record(ctx.failures, ctx.vertex, bits, status)"',
+            'failure = "pass"',
             _RAISES_IN_MESSAGE,
         ),
     ),

@@ -215,7 +215,7 @@ FAULTS = faults_in(
     ),
     (
         "a warp's queue has gaps",
-        "queue[np.uint32(cuda.popc(below))] = u",
+        "queue[rank_in(among, lane)] = u",
         "queue[lane] = u",
         f"{_RESULTS}[emulated-150]",
     ),
