@@ -91,7 +91,7 @@ def test_pairs_are_shared_by_the_shorter_rows(graph: str) -> None:
             assert counts.longest_lane <= 4 * mean + 256, compiled.name
             reads = zip(compiled.sites, counts.sectors.tolist(), strict=True)
             sectors += sum(
-                number for site, number in reads if site.kind == "load" and site.file.endswith("combining_cuda.py")
+                number for site, number in reads if site.kind == "load" and site.file.endswith("walks_cuda.py")
             )
         numbers = [frontier.download(one).astype(np.int64) for one in ends]
         assert 0 < sectors <= most * sectors_of_shorter_rows(frontier.graph, *numbers)
