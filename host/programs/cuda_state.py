@@ -27,7 +27,7 @@ from gpu_pregel.host.programs.cuda_arrays import (
     upload_messages,
     write_elements,
 )
-from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
+from gpu_pregel.host.traverse.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.advance import stalled

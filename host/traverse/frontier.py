@@ -14,6 +14,7 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.python import PythonDevice
+from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -22,6 +23,7 @@ from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, Bodies, kind_of
 from gpu_pregel.host.traverse.labels import LabelBodies
+from gpu_pregel.host.traverse.residency import ResidentEdges
 from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
@@ -86,12 +88,30 @@ class Operators(Protocol):
         """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
 
 
+class DeviceOperators(Operators, Protocol):
+    """The operators on a graph, or on a block of its edges, whose sets have bitmaps in device memory.
+
+    Attributes
+    ----------
+    bits : int
+        Vertices of a word of the bitmaps.
+    """
+
+    bits: int
+
+    def bitmap(self, active: Any) -> Any:
+        """Return the bitmap of a set that has not all vertices; it is valid as long as the set."""
+
+    def from_bitmap(self, words: Any, most: int) -> VertexSet:
+        """Return the set of the vertices of a bitmap, at most ``most``; it is copied."""
+
+
 class OperatorRun:
     """What a frontier shares with those derived from it: the graph, the device, and the trace of their supersteps."""
 
-    def __init__(self, graph: Graph, device: Device, reason: str, *, shown: bool) -> None:
-        self.graph, self.device, self.reason = graph, device, reason
-        self.operators = _operators(graph, device)
+    def __init__(self, graph: Graph, device: Device, reason: str, partitions: int, *, shown: bool) -> None:
+        self.graph, self.device, self.reason, self.partitions = graph, device, reason, partitions
+        self.operators = _operators(graph, device, partitions)
         self._rows: list[dict[str, Any]] = []
         self._bar = ProgressBar("superstep", bar_format=WITHOUT_TOTAL, shown=shown)
         self._shown = shown
@@ -125,7 +145,16 @@ class OperatorRun:
         return tuple(self._rows)
 
 
-def _operators(graph: Graph, device: Device) -> Operators:
+def _operators(graph: Graph, device: Device, partitions: int) -> Operators:
+    edges = ResidentEdges(graph, partitions, threads=device.threads or thread_count(None))
+    if partitions == 1:
+        return _on_device(edges.block(0, by_source=False), device)
+    from gpu_pregel.host.traverse.operators_partitioned import PartitionedOperators
+
+    return PartitionedOperators(graph, device, edges, lambda block: _on_device(block, device))
+
+
+def _on_device(graph: Graph, device: Device) -> DeviceOperators:
     if isinstance(device, PythonDevice):
         from gpu_pregel.host.traverse.operators_python import PythonOperators
 
@@ -136,7 +165,7 @@ def _operators(graph: Graph, device: Device) -> Operators:
         return CpuOperators(graph, device)
     from gpu_pregel.host.traverse.operators_cuda import CudaOperators
 
-    operators: Operators = CudaOperators(graph, device)
+    operators: DeviceOperators = CudaOperators(graph, device)
     return operators
 
 
@@ -157,6 +186,9 @@ class Frontier:
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False
         Show the number of supersteps on stderr.
+    partitions : int, default 1
+        Number of ranges of vertices, each with its edges, over which operators run one after the other; at most one for
+        each 64 vertices. Results are the same, but for the rounding of sums of floats. They need a copy of the edges.
 
     Examples
     --------
@@ -174,12 +206,14 @@ class Frontier:
         device: DeviceName = "auto",
         threads: int | None = None,
         progress: bool = False,
+        partitions: int = 1,
     ) -> None:
         graph = as_graph(graph)
         check_flag("progress", progress)
+        check_integer("partitions", partitions, 1, 1 << 16)
         flags = None if vertices is None else vertex_flags(graph, "vertices", vertices)
         device, reason = graph._choose_device("work by operators", GPU_FROM, device, threads)
-        self._run = OperatorRun(graph, get_device(device, threads=threads), reason, shown=progress)
+        self._run = OperatorRun(graph, get_device(device, threads=threads), reason, partitions, shown=progress)
         operators = self._run.operators
         self._active = operators.everything() if flags is None else operators.chosen(flags)
 
@@ -253,7 +287,11 @@ class Frontier:
         if not isinstance(other, Frontier):
             return NotImplemented
         if other._run is not self._run:
-            raise ArgumentError("the frontiers do not derive from the same one: use frontier.chosen(other.vertices())")
+            own, others = self._run.partitions, other._run.partitions
+            counts = "" if own == others else f", and have {own} and {others} partitions"
+            raise ArgumentError(
+                f"the frontiers do not derive from the same one{counts}: use frontier.chosen(other.vertices())"
+            )
         if not self or not other:
             return self if self else other
         return self._next(self._run.operators.union(self._active, other._active))

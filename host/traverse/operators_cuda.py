@@ -130,6 +130,7 @@ class CudaOperators:
     """
 
     pushes_to_all = True
+    bits = WARP
 
     def __init__(self, graph: Graph, device: Device) -> None:
         check_vertices(graph.num_vertices)
@@ -162,6 +163,16 @@ class CudaOperators:
         """Return the set of the vertices with true ``flags``, bool[n]."""
         storage = self._take(int(flags.sum()))
         storage.words = self._device.upload(pack_bits(flags).view(np.uint32)[: -(-self._n // WARP)])
+        return self._counted(storage, transposed=False)
+
+    def bitmap(self, active: CudaSet) -> Any:
+        """Return the bitmap of a set that has not all vertices."""
+        return self._words_of(active)
+
+    def from_bitmap(self, words: Any, most: int) -> CudaSet:
+        """Return the set of the vertices of a bitmap, which is copied."""
+        storage = self._take(most)
+        self._device.move(storage.words, words)
         return self._counted(storage, transposed=False)
 
     def union(self, one: CudaSet, other: CudaSet) -> CudaSet:
