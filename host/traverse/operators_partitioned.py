@@ -89,8 +89,9 @@ class PartitionedOperators:
 
     def chosen(self, flags: Array) -> PartitionedSet:
         """Return the set of the vertices with true ``flags``, bool[n]."""
-        bitmap = self._of(0).bitmap(self._of(0).chosen(flags))
-        return self._measured(PartitionedSet(self._gather([bitmap] * len(self._numbers)), int(flags.sum())))
+        everywhere = self._of(0).chosen(flags)
+        bitmaps = [self._of(0).bitmap(everywhere)] * len(self._numbers)
+        return self._measured(PartitionedSet(self._gather(bitmaps), int(flags.sum())))
 
     def _measured(self, active: PartitionedSet) -> PartitionedSet:
         """Return the set after adding the edges of its vertices: each partition counts those that it has."""
@@ -116,19 +117,19 @@ class PartitionedOperators:
         if key not in active.sets:
             number, by_source, is_own = key
             operators = self._of(number, by_source)
-            words = None if active.bitmaps is None else active.bitmaps[number]
-            if is_own:
-                words = self._masters(number, words)
-            active.sets[key] = operators.everything() if words is None else operators.from_bitmap(words, active.count)
+            first, last = self._bounds[number : number + 2]
+            if active.bitmaps is not None:
+                words = self._masters(number, active.bitmaps[number]) if is_own else active.bitmaps[number]
+                active.sets[key] = operators.from_bitmap(words, active.count)
+            elif is_own:
+                vertices = np.arange(self._graph.num_vertices)
+                active.sets[key] = operators.chosen((first <= vertices) & (vertices < last))
+            else:
+                active.sets[key] = operators.everything()
         return active.sets[key]
 
-    def _masters(self, number: int, words: Any | None) -> Any:
-        """Return the part of a bitmap, or of that of all vertices, which a partition owns."""
-        first, last = self._bounds[number : number + 2]
-        if words is None:
-            vertices = np.arange(self._graph.num_vertices)
-            operators = self._of(number)
-            return operators.bitmap(operators.chosen((first <= vertices) & (vertices < last)))
+    def _masters(self, number: int, words: Any) -> Any:
+        """Return a bitmap with the words of a partition's masters, and otherwise zeros."""
         begin, end = self._word_bounds(len(words))[number : number + 2]
         own = self._device.zeros(len(words), words.dtype)
         self._device.move(own[begin:end], words[begin:end])
