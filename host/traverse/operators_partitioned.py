@@ -1,9 +1,9 @@
 """The operators over several partitions: each runs on a partition's own edges, and the exchange does the rest.
 
-The owner of v calls the functions for v: of ``process_edges`` v is the destination, as in Gemini, and of ``reduce_rows``
-and ``count_labels`` the vertex whose row is read. Partitions that share memory are passed the users' arrays. All others
-get arrays of their own, with the state of all vertices at the beginning of the call, and of what they write there only
-the elements that they own are taken.
+The owner of v calls the functions for v: of ``process_edges`` v is the destination, as in Gemini, and of
+``reduce_rows`` and ``count_labels`` the vertex whose row is read. Partitions that share memory are passed the users'
+arrays. All others get arrays of their own, with the state of all vertices at the beginning of the call, and of what
+they write there only the elements that they own are taken.
 """
 
 from __future__ import annotations
@@ -298,4 +298,3 @@ class PartitionedOperators:
             f"vertices {first:,} to {last - 1:,}: where partitions share no memory, it may write at array[v] only, in "
             "arrays of n elements; return numbers that are to be added, with returns='sum', or use partitions=1"
         )
-

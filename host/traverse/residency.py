@@ -68,7 +68,7 @@ class _Block(Graph):
         self._shares = shares
 
     @cached_property
-    def csc(self) -> CSR:  # type: ignore[override]
+    def csc(self) -> CSR:
         """The partition's share of the rows of the other direction, without gaps between them."""
         return _gathered(self._shares, self.num_vertices)
 

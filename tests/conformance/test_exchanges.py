@@ -12,22 +12,17 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.direction_costs import direction_costs
 from gpu_pregel.host.programs.directions import make_direction_rule
-from gpu_pregel.host.traverse.exchange import (
-    Array,
-    Exchange,
-    LocalExchange,
-    PartitionedState,
-    PartitionState,
-    Signals,
-)
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.state import ProgramState
 from gpu_pregel.host.superstep.master import Master
+from gpu_pregel.host.traverse.exchange import (
+    Exchange,
+    LocalExchange,
+)
 from tests.devices import LONG, on
 from tests.exchanges import CopyingExchange, flags_of
 from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, GATED, HOPS, LABELS, PAIRS, RANKS, SEARCH, SUMS
