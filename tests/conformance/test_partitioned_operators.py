@@ -84,9 +84,10 @@ def unvisited(v: Any, hops: Any, superstep: Any) -> Any:
 def search(
     graph: gp.Graph, device: str, partitions: int, *, copies: bool, transpose: bool, mode: Any
 ) -> tuple[list[int], list[Any]]:
-    """Return the hops from vertex 0 and the number of active vertices and edges of each superstep."""
-    frontier, carrier = frontier_of(graph, [0], device, partitions, copies=copies)
-    hops = frontier.upload(np.where(np.arange(graph.num_vertices) == 0, 0, -1))
+    """Return the hops from the vertex of most edges, and the active vertices and edges of each superstep."""
+    source = int((graph.in_degrees if transpose else graph.out_degrees).argmax())
+    frontier, carrier = frontier_of(graph, [source], device, partitions, copies=copies)
+    hops = frontier.upload(np.where(np.arange(graph.num_vertices) == source, 0, -1))
     superstep, sizes = 0, []
     while frontier:
         assert len(frontier) == len(frontier.vertices())
@@ -106,6 +107,7 @@ def test_a_search_finds_what_one_partition_finds(
 ) -> None:
     for graph, transpose in ((undirected, False), (directed, False), (directed, True)):
         expected, counts = search(graph, device, 1, copies=False, transpose=transpose, mode=mode)
+        assert max(expected) > 1
         found, sizes = search(graph, device, 3, copies=copies, transpose=transpose, mode=mode)
         assert found == expected
         assert [count for count, _ in sizes] == [count for count, _ in counts]
@@ -228,8 +230,10 @@ def test_rows_of_hubs_lie_with_their_owner(device: str, copies: bool) -> None:
 @CASES
 def test_frontiers_of_partitions_are_united(undirected: gp.Graph, device: str, copies: bool) -> None:
     frontier, _ = frontier_of(undirected, [3, 64, 200], device, 3, copies=copies)
-    other = gp.process_edges(lambda u, v, weight: True, frontier.chosen([7]), mode="push")
+    hub = int(undirected.out_degrees.argmax())
+    other = gp.process_edges(lambda u, v, weight: True, frontier.chosen([hub]), mode="push")
     both = frontier | other
+    assert len(other) > 64
     assert both.vertices().tolist() == sorted({3, 64, 200, *other.vertices().tolist()})
     assert len(both) == len(both.vertices())
     assert 64 in both
