@@ -44,6 +44,10 @@ class HostMemory:
         """Return the array itself, which is already in host memory."""
         return array
 
+    def move(self, target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+        """Copy the elements of an array to another one of the same length and dtype."""
+        target[:] = source
+
     def synchronize(self) -> None:
         """Return immediately, because launches are synchronous."""
 

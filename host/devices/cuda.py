@@ -249,6 +249,12 @@ class CudaDevice:
             self._cupy.synchronize_device(self._device)
             dropped.clear()
 
+    def move(self, target: Any, source: Any) -> None:
+        """Copy the elements of an array to another one of the same length and dtype, after all earlier launches."""
+        if source.size:
+            with self._current():
+                self._cupy.copy(target, source, self._stream)
+
     def copy(self, array: Any, dtype: Any) -> Any:
         """Copy an array within this GPU, as elements of a dtype of the same size; it may be modified afterwards."""
         target = self.empty(array.size, dtype)

@@ -52,6 +52,9 @@ class Device(Protocol):
     def download(self, array: Any) -> np.ndarray[Any, Any]:
         """Copy an array to the host; the CPU returns the array itself."""
 
+    def move(self, target: Any, source: Any) -> None:
+        """Copy the elements of an array of the device to another one of the same length and dtype."""
+
     def launch(
         self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None, tick: Tick | None = None
     ) -> None:

@@ -135,6 +135,10 @@ class EmulatedDevice:
         """Copy an array within the memory, as elements of a dtype of the same size."""
         return array.copy().view(dtype)
 
+    def move(self, target: DeviceArray, source: DeviceArray) -> None:
+        """Copy the elements of an array to another one of the same length and dtype."""
+        target[:] = source
+
     def synchronize(self) -> None:
         """Return immediately, because launches are synchronous."""
 

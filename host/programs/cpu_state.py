@@ -9,8 +9,8 @@ import numpy as np
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
 from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
+from gpu_pregel.host.traverse.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS
 from gpu_pregel.kernels.programs.program_cpu import BLOCK_WORDS
 

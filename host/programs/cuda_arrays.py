@@ -10,8 +10,8 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
 from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
 from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.exchange import PartitionState
 from gpu_pregel.host.programs.state import Posted
+from gpu_pregel.host.traverse.exchange import PartitionState
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS
 from gpu_pregel.kernels.programs.chain_cuda import LISTED, STATE_LENGTH, list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes

@@ -27,11 +27,11 @@ from gpu_pregel.host.programs.cuda_arrays import (
     upload_messages,
     write_elements,
 )
-from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.advance import stalled
 from gpu_pregel.host.traverse.compilation import explaining_compilation
+from gpu_pregel.host.traverse.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP
 from gpu_pregel.kernels.programs.chain_cuda import list_frontier
 from gpu_pregel.kernels.programs.failures_cuda import read_failure

@@ -14,10 +14,10 @@ from gpu_pregel.host.graphs.partitions import cut_ranges
 from gpu_pregel.host.programs.checked_state import CheckedState
 from gpu_pregel.host.programs.compiler import CompiledProgram, compile_for_cuda, compile_program
 from gpu_pregel.host.programs.cpu_state import CpuState
-from gpu_pregel.host.programs.exchange import LOCAL, Exchange
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import InterpretedProgram, PythonState, interpret_program
 from gpu_pregel.host.programs.state import ProgramState
+from gpu_pregel.host.traverse.exchange import LOCAL, Exchange
 
 
 def compile_for_device(target: Device, graph: Graph, program: VertexProgram, *, check: bool = False) -> CompiledProgram:

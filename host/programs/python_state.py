@@ -19,11 +19,11 @@ from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.compiler import CompiledProgram, program_fields
-from gpu_pregel.host.programs.exchange import PartitionState, VertexArrays
 from gpu_pregel.host.programs.interpreter import UserFunction
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity, Beginning, ProgramState, SuperstepFigures
 from gpu_pregel.host.traverse.combiners import resolve_combiner
+from gpu_pregel.host.traverse.exchange import PartitionState, VertexArrays
 from gpu_pregel.host.traverse.interpreted import BOOL, STRICT
 from gpu_pregel.kernels.programs.functions import VertexContext, stream_of
 from gpu_pregel.kernels.traverse.fields import Fields, named_type

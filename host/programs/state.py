@@ -11,8 +11,8 @@ import numpy as np
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.partitions import Partition, full_bitmap, pack_bits
 from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, Signals, VertexArrays
 from gpu_pregel.host.programs.traffic import Traffic
+from gpu_pregel.host.traverse.exchange import LOCAL, Exchange, PartitionState, Signals, VertexArrays
 from gpu_pregel.kernels.programs.functions import parameter_arrays
 
 Array = np.ndarray[Any, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.python import PythonDevice
+from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -21,10 +22,9 @@ from gpu_pregel.host.graphs.partitions import pack_bits
 from gpu_pregel.host.graphs.vertex_values import by_vertex_number
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.host.superstep.trace import stats_of
-from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, Bodies, kind_of
-from gpu_pregel.host.traverse.labels import LabelBodies
-from gpu_pregel.host.traverse.pairs import PairBodies
-from gpu_pregel.host.traverse.rows import RowBodies
+from gpu_pregel.host.traverse.bodies import DTYPES, NUMBERS, kind_of
+from gpu_pregel.host.traverse.operator_contract import DeviceOperators, Operators, VertexSet
+from gpu_pregel.host.traverse.residency import ResidentEdges
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 Array = np.ndarray[Any, Any]
@@ -33,78 +33,12 @@ GPU_FROM = 1_000_000
 """Stored edges from which on programs and operators are faster on a GPU; ``benchmarks/NOTES.md`` derives it."""
 
 
-class VertexSet(Protocol):
-    """A set of vertices in the form that suits a device."""
-
-    count: int
-    edges: int
-    """The sum of the vertices' out-degrees; of in-degrees, if the set was made by, or last used in, a transpose."""
-
-
-class Operators(Protocol):
-    """The operators on one graph and device.
-
-    Attributes
-    ----------
-    pushes_to_all : bool
-        Whether to push even many edges if every vertex receives them, so that no row that is pulled ends early.
-    """
-
-    pushes_to_all: bool
-
-    def arrays_of(self, csr: CSR) -> CSR:
-        """Return the arrays of the CSR or CSC in the device's memory."""
-
-    def is_of_graph(self, array: Any) -> bool:
-        """Whether a device array belongs to the graph, so that bodies only read it; NumPy arrays say so themselves."""
-
-    def everything(self) -> VertexSet:
-        """Return the set of all vertices."""
-
-    def chosen(self, flags: Array) -> VertexSet:
-        """Return the set of the vertices with true ``flags``, bool[n]."""
-
-    def flags(self, active: Any) -> Array:
-        """Return bool[n]: whether each vertex is in the set."""
-
-    def listed(self, active: Any) -> Any:
-        """Return the numbers of a set's vertices in ascending order, in device memory that the set keeps."""
-
-    def union(self, one: Any, other: Any) -> VertexSet:
-        """Return the set of the vertices of both."""
-
-    def degree_sum(self, active: Any, csr: CSR) -> int:
-        """Return the sum of the degrees of a set's vertices in the CSR or CSC."""
-
-    def process_vertices(self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
-        """Return the sum of what the body returns, the set of the vertices for which it returns true, or nothing."""
-
-    def process_edges(
-        self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str | None, *, transpose: bool, push: bool
-    ) -> Any:
-        """Return the sum of what the body returns, the set of the receivers for which it returns true, or nothing."""
-
-    def reduce_rows(self, bodies: RowBodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
-        """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
-
-    def count_labels(self, bodies: LabelBodies, active: Any, arrays: tuple[Any, ...], returns: str | None) -> Any:
-        """Return the sum of what ``finish`` returns, the set of the vertices for which it returns true, or nothing."""
-
-    def edges(self, active: Any) -> tuple[Any, Any]:
-        """Return the ends of the edges of a set's vertices, uint32; in an undirected graph each edge once."""
-
-    def intersect_rows(
-        self, bodies: PairBodies, pairs: tuple[Any, Any], arrays: tuple[Any, ...], returns: str | None
-    ) -> Any:
-        """Return the result of each pair, their sum, or nothing."""
-
-
 class OperatorRun:
     """What a frontier shares with those derived from it: the graph, the device, and the trace of their supersteps."""
 
-    def __init__(self, graph: Graph, device: Device, reason: str, *, shown: bool) -> None:
-        self.graph, self.device, self.reason = graph, device, reason
-        self.operators = _operators(graph, device)
+    def __init__(self, graph: Graph, device: Device, reason: str, partitions: int, *, shown: bool) -> None:
+        self.graph, self.device, self.reason, self.partitions = graph, device, reason, partitions
+        self.operators = _operators(graph, device, partitions)
         self._rows: list[dict[str, Any]] = []
         self._bar = ProgressBar("superstep", bar_format=WITHOUT_TOTAL, shown=shown)
         self._shown = shown
@@ -138,7 +72,16 @@ class OperatorRun:
         return tuple(self._rows)
 
 
-def _operators(graph: Graph, device: Device) -> Operators:
+def _operators(graph: Graph, device: Device, partitions: int) -> Operators:
+    edges = ResidentEdges(graph, partitions, threads=device.threads or thread_count(None))
+    if partitions == 1:
+        return _on_device(edges.block(0, by_source=False), device)
+    from gpu_pregel.host.traverse.operators_partitioned import PartitionedOperators
+
+    return PartitionedOperators(graph, device, edges, lambda block: _on_device(block, device))
+
+
+def _on_device(graph: Graph, device: Device) -> DeviceOperators:
     if isinstance(device, PythonDevice):
         from gpu_pregel.host.traverse.operators_python import PythonOperators
 
@@ -149,7 +92,7 @@ def _operators(graph: Graph, device: Device) -> Operators:
         return CpuOperators(graph, device)
     from gpu_pregel.host.traverse.operators_cuda import CudaOperators
 
-    operators: Operators = CudaOperators(graph, device)
+    operators: DeviceOperators = CudaOperators(graph, device)
     return operators
 
 
@@ -170,6 +113,9 @@ class Frontier:
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False
         Show the number of supersteps on stderr.
+    partitions : int, default 1
+        Number of ranges of vertices, each with its edges, over which operators run one after the other; at most one for
+        each 64 vertices. Results are the same, but for the rounding of sums of floats. They need a copy of the edges.
 
     Examples
     --------
@@ -187,12 +133,14 @@ class Frontier:
         device: DeviceName = "auto",
         threads: int | None = None,
         progress: bool = False,
+        partitions: int = 1,
     ) -> None:
         graph = as_graph(graph)
         check_flag("progress", progress)
+        check_integer("partitions", partitions, 1, 1 << 16)
         flags = None if vertices is None else vertex_flags(graph, "vertices", vertices)
         device, reason = graph._choose_device("work by operators", GPU_FROM, device, threads)
-        self._run = OperatorRun(graph, get_device(device, threads=threads), reason, shown=progress)
+        self._run = OperatorRun(graph, get_device(device, threads=threads), reason, partitions, shown=progress)
         operators = self._run.operators
         self._active = operators.everything() if flags is None else operators.chosen(flags)
 
@@ -272,7 +220,11 @@ class Frontier:
         if not isinstance(other, Frontier):
             return NotImplemented
         if other._run is not self._run:
-            raise ArgumentError("the frontiers do not derive from the same one: use frontier.chosen(other.vertices())")
+            own, others = self._run.partitions, other._run.partitions
+            counts = "" if own == others else f", and have {own} and {others} partitions"
+            raise ArgumentError(
+                f"the frontiers do not derive from the same one{counts}: use frontier.chosen(other.vertices())"
+            )
         if not self or not other:
             return self if self else other
         return self._next(self._run.operators.union(self._active, other._active))

@@ -70,6 +70,10 @@ def process_vertices(
         Numbers may differ from call to call without compiling again. On CUDA the operators follow the work of CuPy's
         current stream and of the default stream; wait for others that write to an array. After the call, all is
         written.
+        A frontier of several partitions takes the same arrays: the owner of v calls the body for v, and of an edge the
+        owner of its destination. Where their exchange copies, a partition reads what the others wrote before the call.
+        It is an error there to write elsewhere than at ``array[v]`` of arrays with n elements, v being the destination
+        of an edge, and the vertex that ``finish`` gets: return numbers that are to be added.
     returns : {"sum", "frontier", None}
         Whether to return the sum of the results, the frontier of the vertices whose result is true, or nothing, so that
         nothing is read back from a GPU.

@@ -74,6 +74,7 @@ class CpuOperators:
     """Runs operators on the threads of a CPU device."""
 
     pushes_to_all = False
+    bits = 64
 
     def __init__(self, graph: Graph, device: CpuDevice) -> None:
         self._graph, self._device = graph, device
@@ -97,6 +98,16 @@ class CpuOperators:
         """Return the set of the vertices with true ``flags``, bool[n]."""
         storage = self._take()
         storage.words[:] = pack_bits(flags)
+        return self._counted(storage)
+
+    def bitmap(self, active: CpuSet) -> Array:
+        """Return the bitmap of a set that has not all vertices."""
+        return active.words
+
+    def from_bitmap(self, words: Array, most: int) -> CpuSet:  # noqa: ARG002
+        """Return the set of the vertices of a bitmap, which is copied."""
+        storage = self._take()
+        storage.words[:] = words
         return self._counted(storage)
 
     def _counted(self, storage: _Storage) -> CpuSet:

@@ -139,6 +139,7 @@ class CudaOperators:
     """
 
     pushes_to_all = True
+    bits = WARP
 
     def __init__(self, graph: Graph, device: Device) -> None:
         check_vertices(graph.num_vertices)
@@ -182,6 +183,16 @@ class CudaOperators:
         if not (active.queued and active.ordered):
             self._list(active, active.storage, transposed=active.transposed)
         return active.storage.queue[: active.count]
+
+    def bitmap(self, active: CudaSet) -> Any:
+        """Return the bitmap of a set that has not all vertices."""
+        return self._words_of(active)
+
+    def from_bitmap(self, words: Any, most: int) -> CudaSet:
+        """Return the set of the vertices of a bitmap, which is copied."""
+        storage = self._take(most)
+        self._device.move(storage.words, words)
+        return self._counted(storage, transposed=False)
 
     def union(self, one: CudaSet, other: CudaSet) -> CudaSet:
         """Return the set of the vertices of both."""

@@ -39,6 +39,7 @@ class PythonOperators:
     """Runs operators in the Python interpreter: vertices and edges in ascending order."""
 
     pushes_to_all = False
+    bits = 1
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -66,6 +67,14 @@ class PythonOperators:
     def listed(self, active: PythonSet) -> Array:
         """Return the numbers of a set's vertices in ascending order."""
         return np.flatnonzero(active.flags)
+
+    def bitmap(self, active: PythonSet) -> Array:
+        """Return the flags of a set."""
+        return active.flags
+
+    def from_bitmap(self, words: Array, most: int) -> PythonSet:  # noqa: ARG002
+        """Return the set of the vertices with true flags, which are copied."""
+        return self.chosen(words.copy())
 
     def union(self, one: PythonSet, other: PythonSet) -> PythonSet:
         """Return the set of the vertices of both."""

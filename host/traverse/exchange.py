@@ -1,18 +1,21 @@
-"""The exchange: transfers data between the partitions of a vertex program's run.
+"""The exchange: transfers data between the partitions of a graph, for vertex programs and for operators.
 
-A superstep uses it at three points. Before a push, each partition receives the *signals* of the active sources of its
-out-edges. After a pull, each partition sends *mirrors* to the masters of the destinations of its in-edges: one combined
-message per vertex and partition. After the vertices have applied their messages, the *figures* of all partitions are
-gathered. Partitions share no other data.
+A superstep of a program uses it at three points. Before a push, each partition receives the *signals* of the active
+sources of its out-edges. After a pull, each partition sends *mirrors* to the masters of the destinations of its
+in-edges: one combined message per vertex and partition. After the vertices have applied their messages, the *figures*
+of all partitions are gathered. An operator uses it for arrays of *masters*: those that its functions read, and the
+bitmaps of frontiers; its sums are figures. Partitions share no other data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.partitions import Partition
 
 Array = np.ndarray[Any, Any]
@@ -138,7 +141,8 @@ class Exchange(Protocol):
     ----------
     shares_memory : bool
         Whether a partition can write to the inbox of every other. If so, a device may combine its mirrors into the
-        inboxes as it computes them, and :meth:`send_mirrors` is not called.
+        inboxes as it computes them, and :meth:`send_mirrors` is not called; and operators pass the users' arrays to all
+        partitions, without :meth:`gather_masters`.
     """
 
     @property
@@ -163,9 +167,27 @@ class Exchange(Protocol):
         Figures are small arrays on the host: counts, which the caller adds, and partial aggregates, which it folds.
         """
 
+    def gather_masters(self, device: Device, arrays: Sequence[Any], bounds: Sequence[int]) -> Sequence[Any]:
+        """Return, for each of this process's partitions, an array with the elements of all masters.
+
+        Parameters
+        ----------
+        device : Device
+            The device of the arrays.
+        arrays : sequence of arrays
+            One for each of the partitions, all of one length and dtype. Of the array of partition ``k``, only the
+            elements from ``bounds[k]`` to ``bounds[k + 1] - 1``, its masters, are read.
+        bounds : sequence of int
+
+        Returns
+        -------
+        sequence of arrays
+            New ones; the partitions may have one in common if they share memory.
+        """
+
 
 class LocalExchange:
-    """The exchange between partitions of one device, which copies nothing.
+    """The exchange between partitions of one device, which copies nothing but the bitmaps of frontiers.
 
     Signals are read in place, from the arrays of the whole device, and mirrors are combined into the inbox.
     """
@@ -184,6 +206,13 @@ class LocalExchange:
     def gather_figures(self, figures: list[Array]) -> list[Array]:
         """Return the figures: this device has all partitions of the run."""
         return figures
+
+    def gather_masters(self, device: Device, arrays: Sequence[Any], bounds: Sequence[int]) -> Sequence[Any]:
+        """Return one array for all partitions."""
+        gathered = device.empty(len(arrays[0]), arrays[0].dtype)
+        for array, (first, last) in zip(arrays, pairwise(bounds), strict=True):
+            device.move(gathered[first:last], array[first:last])
+        return [gathered] * len(arrays)
 
 
 LOCAL = LocalExchange()
