@@ -352,3 +352,24 @@ def test_errors_name_the_vertex_and_the_line_in_any_partition() -> None:
         with pytest.raises(ValueError, match="refused") as caught:
             gp.process_vertices(refuse, frontier)
         assert "'p150'" in "".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
+def test_pairs_of_rows_of_several_owners(directed: gp.Graph, device: str) -> None:
+    def count(i: Any, u: Any, v: Any, w: Any, weight_u: Any, weight_v: Any) -> int:
+        return 1
+
+    one = gp.Frontier(directed, [0, 200, 260], device=device)
+    three, _ = frontier_of(directed, [0, 200, 260], device, 3, copies=False)
+    for frontier in (one, three, one.everything(), three.everything()):
+        found = frontier.download(gp.intersect_rows(count, frontier)).tolist()
+        ends = [frontier.download(end).tolist() for end in frontier.edges()]
+        numbers = [{*directed.neighbors(v).tolist()} for v in range(directed.num_vertices)]
+        assert found == [len(numbers[u] & numbers[v]) for u, v in zip(*ends, strict=True)]
+    assert (
+        three.download(gp.sample_rows(three, 2).neighbors).tolist()
+        == one.download(gp.sample_rows(one, 2).neighbors).tolist()
+    )
+    apart, _ = frontier_of(directed, None, device, 3, copies=True)
+    with pytest.raises(ArgumentError, match=r"intersect_rows reads rows of several partitions.*partitions=1"):
+        gp.intersect_rows(count, apart, pairs=one.edges())
