@@ -116,7 +116,7 @@ def take_turns(items: list[pytest.Item]) -> None:
 def cover(items: list[pytest.Item]) -> None:
     """Skip combinations of options (``tests.devices.ways``) of which other cases have each part on the same device.
 
-    Each device, and each value on the CPU, in CUDA's kernels and interpreted, keeps a case.
+    Each device, each value on the CPU and interpreted, and each combination in CUDA's kernels keeps a case.
     """
     tests: dict[str, dict[pytest.Item, set[tuple[Any, ...]]]] = {}
     for item in items:
@@ -127,6 +127,8 @@ def cover(items: list[pytest.Item]) -> None:
             values = {**params, **params["way"]}
             parts = {(name, str(values[name])) for name in values.keys() - {"device", "way"}}
             kernels = "cuda" if device == "emulated" else device
+            if kernels == "cuda":  # Each combination of options is another path through its kernels.
+                parts.add(("way", str(params["way"])))
             name, _, _ = item.nodeid.partition("[")
             tests.setdefault(name, {})[item] = {(device,), *((kernels, *part) for part in parts)}
     for cases in tests.values():
