@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -26,11 +27,16 @@ from tests.postgres import Cluster, why_missing
 
 # Deadlines would make tests depend on a clock, and the first example often compiles kernels.
 settings.register_profile(
-    "suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "suite",
+    deadline=None,
+    max_examples=60 if EXHAUSTIVE else 40,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 settings.load_profile("suite")
 
 
+LEFT_OUT = pytest.mark.skip(reason="runs with GPU_PREGEL_TESTS=all")
 LONG_TABLE = 8
 """Cases of a test, of which not all run on CUDA by default."""
 _STANDIN = pytest.StashKey[StandinGpu | None]()
@@ -72,6 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     is_on_gpu = no_gpu is None and not config.stash[_STANDIN]
     if not EXHAUSTIVE and not is_on_gpu and config.option.markexpr in ("", "nvidia"):
         take_turns(items)
+        cover(items)
 
 
 def take_turns(items: list[pytest.Item]) -> None:
@@ -103,7 +110,35 @@ def take_turns(items: list[pytest.Item]) -> None:
         chosen = turns[crc32(case.encode()) % len(turns)]
         for item in variants:
             if item is not chosen:
-                item.add_marker(pytest.mark.skip(reason="runs with GPU_PREGEL_TESTS=all"))
+                item.add_marker(LEFT_OUT)
+
+
+def cover(items: list[pytest.Item]) -> None:
+    """Skip combinations of options (``tests.devices.ways``) of which other cases have each part on the same device.
+
+    Each device, each value on the CPU and interpreted, and each combination in CUDA's kernels keeps a case.
+    """
+    tests: dict[str, dict[pytest.Item, set[tuple[Any, ...]]]] = {}
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        left_out = any(marker.kwargs.get("reason") == LEFT_OUT.kwargs["reason"] for marker in item.iter_markers())
+        if {"device", "way"} <= params.keys() and not left_out:
+            device, _, _ = params["device"].partition(":")
+            values = {**params, **params["way"]}
+            parts = {(name, str(values[name])) for name in values.keys() - {"device", "way"}}
+            kernels = "cuda" if device == "emulated" else device
+            if kernels == "cuda":  # Each combination of options is another path through its kernels.
+                parts.add(("way", str(params["way"])))
+            name, _, _ = item.nodeid.partition("[")
+            tests.setdefault(name, {})[item] = {(device,), *((kernels, *part) for part in parts)}
+    for cases in tests.values():
+        missing = set().union(*cases.values())
+        for item in [item for item in cases if item.get_closest_marker("smoke")]:
+            missing -= cases.pop(item)
+        while missing:
+            missing -= cases.pop(max(cases, key=lambda item: len(cases[item] & missing)))
+        for item in cases:
+            item.add_marker(LEFT_OUT)
 
 
 @pytest.hookimpl(wrapper=True)

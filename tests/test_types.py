@@ -123,7 +123,8 @@ def clean_environment() -> dict[str, str]:
 
 def test_mypy_finds_the_mistakes_and_nothing_else(interpreter: Path, user_file: Path) -> None:
     needs("mypy", "test")
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(interpreter), user_file.name]
+    options = ["--strict", "--cache-dir", os.devnull, "--python-executable", str(interpreter)]
+    command = [sys.executable, "-m", "mypy", *options, user_file.name]
     done = subprocess.run(
         command, cwd=user_file.parent, env=clean_environment(), capture_output=True, text=True, timeout=300, check=False
     )

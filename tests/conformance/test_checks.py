@@ -242,17 +242,24 @@ def test_numpy_scalars_overflow_in_python_too() -> None:
     assert "overflow encountered" in str(error)
 
 
+_CHECKED_PROGRAMS = {
+    "distances": (DISTANCES, None),
+    "ranks": (RANKS, None),
+    "pairs": (PAIRS, 1),
+    "contexts": (CONTEXTS, None),
+    "contexts per edge": (CONTEXTS_PER_EDGE, 3),
+}
+"""Programs, each with the number of partitions with which the default runs it."""
+
+
 @pytest.mark.parametrize(
-    "tried",
+    ("partitions", "tried"),
     [
-        pytest.param(DISTANCES, id="distances", marks=LONG),
-        pytest.param(RANKS, id="ranks", marks=LONG),
-        pytest.param(PAIRS, id="pairs"),
-        pytest.param(CONTEXTS, id="contexts", marks=LONG),
-        pytest.param(CONTEXTS_PER_EDGE, id="contexts per edge"),
+        pytest.param(partitions, tried, id=f"{partitions}-{name}", marks=() if partitions == usual else LONG)
+        for partitions in (1, 3)
+        for name, (tried, usual) in _CHECKED_PROGRAMS.items()
     ],
 )
-@pytest.mark.parametrize("partitions", [1, 3])
 def test_programs_without_faults_give_the_same_result_with_checks(tried: gp.VertexProgram, partitions: int) -> None:
     graph = gp.grid(16)
     way: dict[str, Any] = {"device": "cpu", "max_supersteps": 7, "on_limit": "return"}

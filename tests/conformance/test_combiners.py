@@ -60,7 +60,7 @@ CHAINS = [
 ]
 """Pairs whose small frontiers are pushed in chains: each combiner, and an element of each size."""
 ON_CPU = [
-    *((combine, np.int32) for combine in ("sum", "or", "xor")),
+    *((combine, np.int32) for combine in ("or", "xor")),
     *((combine, np.float32) for combine in ("min", "max", "sum", "negated sum")),
     *[("and", np.bool_), ("sum", np.int8)],
 ]

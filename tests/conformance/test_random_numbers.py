@@ -87,6 +87,7 @@ def expected(graph: gp.Graph) -> tuple[list[float], list[tuple[float, ...]]]:
     return found, totals
 
 
+INTERPRETED = {"device": "python"}
 NAMES = pytest.mark.parametrize(
     "name", ["per edge", *(pytest.param(name, marks=LONG) for name in ("to all", "per source")), "pairs"]
 )
@@ -105,8 +106,16 @@ def test_numbers_depend_on_neither_device_nor_direction_nor_partition(
     assert result.aggregated == oracle.aggregated
 
 
-@pytest.mark.parametrize("options", [{"device": "python"}, {"device": "cpu", "check": True}, {"device": "agents"}])
-@NAMES
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        pytest.param(
+            name, options, marks=() if name == "per edge" or (name, options) == ("pairs", INTERPRETED) else LONG
+        )
+        for name in PROGRAMS
+        for options in (INTERPRETED, {"device": "cpu", "check": True}, {"device": "agents"})
+    ],
+)
 def test_numbers_are_those_of_the_debugging_modes_and_of_agents(
     graph: gp.Graph, name: str, options: dict[str, Any]
 ) -> None:

@@ -109,7 +109,9 @@ def ways() -> list[Any]:
                     continue
                 is_usual = device not in NAMES or (name in FEW if device == "cpu" else (name < "p") == (mode == "push"))
                 for partitions in (1, 3) if device in NAMES else (1,):
-                    marks = [] if is_usual else [LONG]
+                    # On the CPU, each direction and each number of partitions, but by default not all of both.
+                    has_turn = device != "cpu" or (partitions == 1) == ((mode == "push") == (name < "p"))
+                    marks = [] if is_usual and has_turn else [LONG]
                     found.append(on(device, mode, partitions, case, name=f"{name}-{mode}-{partitions}", marks=marks))
     return found
 

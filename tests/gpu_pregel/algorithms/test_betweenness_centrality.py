@@ -21,7 +21,7 @@ from gpu_pregel.algorithms.checkers.betweenness_centrality import (
 )
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
 from gpu_pregel.host.superstep.progress import ProgressBar
-from tests.devices import on
+from tests.devices import LONG, on
 from tests.graphs import arrays, edge_lists
 
 DEVICE = pytest.mark.parametrize("device", [on("cpu"), on("python")])
@@ -220,8 +220,15 @@ def test_sources_are_chosen_by_the_seed() -> None:
     assert gp.betweenness_centrality(graph, sources=graph.num_vertices, device="cpu").sources is None
 
 
-@pytest.mark.parametrize("sources", [2, 5, 40])
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    ("directed", "sources"),
+    [
+        (False, 5),
+        (True, 2),
+        (True, 40),
+        *(pytest.param(*case, marks=LONG) for case in ((False, 2), (False, 40), (True, 5))),
+    ],
+)
 def test_large_levels_and_threads(directed: bool, sources: int) -> None:
     """Two sources share levels, five do so on the renumbered graph if undirected, forty are searched in blocks."""
     graph = gp.kronecker(14, 8)

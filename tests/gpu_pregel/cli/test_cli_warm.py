@@ -25,6 +25,10 @@ FEW_KINDS = "from gpu_pregel.algorithms import _sample_calls; _sample_calls.WEIG
 COMMAND = "import sys; from gpu_pregel.cli import main; sys.exit(main(sys.argv[1:]))"
 CALLS = """
 import gpu_pregel as gp
+from gpu_pregel.cli import main
+
+for arguments in ("bfs -g 12 -r 0", "toposort -f path.el --directed"):
+    assert main([*arguments.split(), "--device", "cpu"]) == 0
 for graph in (gp.grid(3, 3), gp.kronecker(10), gp.kronecker(13)):
     for threads in (1, 2, None):
         gp.bfs(graph, 0, device="cpu", threads=threads)
@@ -66,10 +70,9 @@ def test_later_processes_compile_nothing(tmp_path: Path) -> None:
     for label in ("warm", "compiled", "cache"):
         assert f"\n{label} " in f"\n{err}"
 
-    for arguments in (["bfs", "-g", "12", "-r", "0"], ["toposort", "-f", str(tmp_path / "path.el"), "--directed"]):
-        (tmp_path / "path.el").write_text("0 1\n1 2\n")
-        in_process(COMMAND, *arguments, "--device", "cpu", parent=tmp_path)
-    in_process(CALLS, parent=tmp_path)
+    path = tmp_path / "path.el"
+    path.write_text("0 1\n1 2\n")
+    in_process(CALLS.replace("path.el", str(path)), parent=tmp_path)
     assert kernels(tmp_path) == compiled
 
     out, err = in_process(FEW_KINDS + COMMAND, "warm", "toposort", "bfs", "--json", parent=tmp_path)

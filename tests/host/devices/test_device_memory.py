@@ -121,7 +121,7 @@ def test_every_allocation_may_fail(case: Case, use: Callable[..., RecordingDevic
     device, graph = use(), case.make()
     expected = case.work(graph, device="cpu")
     warm_up(case)
-    for failing in range(1, 100, 1 if EXHAUSTIVE else 3):
+    for failing in range(1, 100, 1 if EXHAUSTIVE else 5):
         device.memory.fail_in, trimmed = failing, device.trimmed
         live, problem, found = attempt(device, lambda: case.work(graph, device="emulated"))  # noqa: B023
         device.memory.fail_in = None

@@ -46,9 +46,12 @@ LABELS = "[0, 0, 0, 3, 3]"
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package whose kernels may be edited."""
+    """A copy of the package whose kernels may be edited; those of a component search are in its cache."""
     target = tmp_path_factory.mktemp("copy") / "gpu_pregel"
     shutil.copytree(Path(gpu_pregel.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
+    everything = search_components(target)
+    assert {"count_buckets", "sort_buckets", "initialise", "link_sampled", "compress", "link_rest"} <= set(everything)
+    assert len(everything) == len(set(everything))
     return target
 
 
@@ -76,18 +79,14 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def test_an_edit_recompiles_the_edited_kernel_and_its_callers_alone(package: Path) -> None:
-    everything = search_components(package)
-    assert {"count_buckets", "sort_buckets", "initialise", "link_sampled", "compress", "link_rest"} <= set(everything)
-    assert len(everything) == len(set(everything))
     assert search_components(package) == []
     kernels = package / "kernels/algorithms/components_cpu.py"
     edit(kernels, "        high = max(p, q)\n", "        high = max(q, p)\n")
     assert search_components(package) == ["link_rest", "link_sampled"]
     edit(kernels, "    skipped = largest[0]\n", "    skipped = labels[largest[0]]\n")
-    assert search_components(package) == ["link_rest"]
     # A helper in another file, of the kernels and of nothing else.
     edit(package / "kernels/library/hash_cpu.py", "    x = np.uint64(x)\n", "    x = np.uint64(x) + np.uint64(0)\n")
-    assert search_components(package) == ["estimate_largest"]
+    assert search_components(package) == ["estimate_largest", "link_rest"]
     assert search_components(package) == []
 
 
@@ -96,7 +95,7 @@ import sys
 
 from gpu_pregel.kernels.library.jit_cpu import device, jit_program
 
-steps = [f"    total = total * {i} - v if total % {i} == {i % 5} else total - (v ^ {i * 37})\\n" for i in range(7, 200)]
+steps = [f"    total = total * {i} - v if total % {i} == {i % 5} else total - (v ^ {i * 37})\\n" for i in range(7, 70)]
 names = {}
 body = f"    total = v\\n{''.join(steps)}    return last if v > 0 else total\\n"
 exec(f"def make(last):\\n  def step(v):\\n{body}  return step\\n", names)
@@ -126,7 +125,6 @@ def test_functions_of_one_name_compiled_by_different_processes_stay_apart(tmp_pa
 
 
 def test_comments_and_line_numbers_recompile_nothing(package: Path) -> None:
-    search_components(package)
     kernels = package / "kernels/algorithms/components_cpu.py"
     edit(kernels, "\n\n@inline\ndef _link", "\n\n# A comment.\n\n\n@inline\ndef _link")
     assert search_components(package) == []
@@ -134,7 +132,6 @@ def test_comments_and_line_numbers_recompile_nothing(package: Path) -> None:
 
 def test_nothing_is_written_into_the_package(package: Path) -> None:
     """Files that an installer does not know would keep an uninstalled package importable."""
-    search_components(package)
     assert {file.suffix for file in package.rglob("*") if file.is_file()} <= {
         ".py",
         ".pyc",

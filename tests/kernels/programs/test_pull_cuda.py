@@ -59,7 +59,7 @@ def test_the_simulation_of_gapbs() -> None:
 def test_a_search_reads_few_edges(name: str) -> None:
     """At most 1.3 times those that GAPBS examines, although GAPBS keeps any parent and the search the smallest."""
     device: Any = get_device("emulated")
-    seeds = range(8) if EXHAUSTIVE else (1, 4)
+    seeds = range(8) if EXHAUSTIVE else (4,)
     for seed in seeds if name == "kronecker" else (0,):
         graph = getattr(gp, name)(14, seed=seed)
         source = int(np.argmax(graph.out_degrees > 0))

@@ -311,6 +311,7 @@ def _rich_item(n: int) -> dict[str, Any]:
 # References from other code.
 
 
+@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize(
     "hold",
     [
