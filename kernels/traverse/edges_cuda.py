@@ -75,7 +75,7 @@ def position_type(offset: np.dtype[Any]) -> Any:
 
 
 def _make_calls(functions: EdgeFunctions) -> tuple[Any, Any, Any]:
-    """``receives(v, arrays)``; ``call(u, v, weights, e, arrays)``, the body's result for edge ``e``; and that of none."""
+    """``receives(v, arrays)``; ``call(u, v, weights, e, arrays)``, what the body returns; and what no edge gives."""
     body, chosen, output = functions.body, functions.receives, functions.output
     weight_of = make_weight(device, functions.weight is not None)
     number = types.boolean if functions.makes_frontier else output.number
