@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ProgramError
 from gpu_pregel.host.traverse.functions import check_callable
+from gpu_pregel.kernels.library.fingerprint import may_loop
 from gpu_pregel.kernels.traverse.fields import Fields
 
 Reduction = Literal["min", "max", "sum", "or", "and"]
@@ -27,7 +30,8 @@ class Combiner:
     Parameters
     ----------
     function : callable
-        ``function(a, b)`` combines two messages. Compiled by Numba.
+        ``function(a, b)`` combines two messages. Compiled by Numba. It is tried on a few small numbers first, and refused
+        with a ``ProgramError`` if it depends on their order or grouping.
     identity : number or tuple
         ``function(identity, a) == a``. What messages combine to may equal it: the vertex applies it too.
 
@@ -60,13 +64,64 @@ def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[
             return combine.function, combine.identity
         return _of_data(combine), None
     if isinstance(combine, Combiner):
-        return getattr(combine.function, "py_func", combine.function), _typed(combine.identity, fields)
+        function, identity = getattr(combine.function, "py_func", combine.function), _typed(combine.identity, fields)
+        _check_laws(function, identity, fields)
+        return function, identity
     if combine in ("or", "and") and any(dtype.kind == "f" for dtype in fields.dtypes):
         raise ProgramError(f"combine={combine!r} needs integers or bool, not {field_names(fields)}")
     starts = {"min": _top, "max": _bottom, "sum": _zero, "or": _zero, "and": _ones, "any": _top}
     parts = tuple(starts[combine](dtype) for dtype in fields.dtypes)
     identity = fields.pack(parts)
     return _built_in(combine, fields, identity), identity
+
+
+_SAMPLES = 3, 1, 2
+"""The numbers on which combiners are tried."""
+
+
+def _check_laws(function: Callable[[Any, Any], Any], identity: Any, fields: Fields) -> None:
+    """Raise ``ProgramError`` if a combiner's results depend on the order of some small messages, or of its identity.
+
+    Functions that fail for these messages, that return other types or may never return are left to compilers.
+    """
+    if may_loop(function):
+        return
+
+    def call(a: Any, b: Any) -> Any:
+        found = function(a, b)
+        parts = tuple(found) if fields.is_tuple else (found,)
+        typed = [dtype.type(part) for dtype, part in zip(fields.dtypes, parts, strict=True)]
+        if any(one.dtype.kind in "biu" and one != part for one, part in zip(typed, parts, strict=True)):
+            raise OverflowError
+        return fields.pack(typed)
+
+    samples = [[dtype.type(_SAMPLES[(s + k) % 3]) for k, dtype in enumerate(fields.dtypes)] for s in range(3)]
+    messages: list[Any] = [fields.pack(parts) for parts in samples]
+    laws: list[tuple[str, str, Any, Any, tuple[Any, ...]]] = []
+    with suppress(Exception), np.errstate(all="ignore"):
+        for a, b, c in product(messages, repeat=3):
+            sides = "combine(combine({0}, {1}), {2})", "combine({0}, combine({1}, {2}))"
+            laws.append((*sides, call(call(a, b), c), call(a, call(b, c)), (a, b, c)))
+        for a, b in product(messages, repeat=2):
+            laws.append(("combine({0}, {1})", "combine({1}, {0})", call(a, b), call(b, a), (a, b)))
+        for a in messages:
+            laws.append(("combine(identity, {0})", "", call(identity, a), a, (a,)))
+    for one, other, is_one, is_other, given in laws:
+        if not np.allclose(is_one, is_other, 1e-3, 0, equal_nan=True):
+            from gpu_pregel.host.traverse.interpreted import line_of
+
+            one, other = (text.format(*map(_in_words, given)) for text in (one, other))
+            found = f"{one} is {_in_words(is_one)}" + (f" and {other} is {_in_words(is_other)}" if other else "")
+            raise ProgramError(
+                f"combine ({line_of(function)}) must give the same in any order and grouping, and change nothing with "
+                f"its identity, but {found}: combine sums, largest numbers or tuples of them, and compute the rest "
+                "from what arrives"
+            )
+
+
+def _in_words(message: Any) -> str:
+    """Return a number or a tuple as text."""
+    return str(tuple(part.item() for part in message) if isinstance(message, tuple) else message)
 
 
 def _of_data(combine: str) -> Callable[[Any, Any], Any]:

@@ -143,7 +143,12 @@ OVERFLOWS: list[tuple[str, str, dict[str, Any], str]] = [
     ("message", "a", {"message": lambda value, ctx: value + 300, "message_type": np.int8}, "returns 300, .* int8"),
     ("init", "c", {"value": np.float32, "init": lambda ctx: 1e38 * 2.0**ctx.vertex}, "not fit float32 .at most 3.4"),
     ("combine", "b", {"combine": "sum", "init": lambda ctx: 2**62}, "not fit int64"),
-    ("combine", "b", {"combine": gp.Combiner(lambda a, b: a * 20 + b, 0), "value": np.int8}, "not fit int8"),
+    (
+        "combine",
+        "b",
+        {"combine": gp.Combiner(lambda a, b: a * b, 1), "value": np.int8, "init": lambda ctx: 50},
+        "not fit int8",
+    ),
     (
         "aggregator 'x'",
         "c",
