@@ -7,6 +7,7 @@ are followed in the other direction than before, these also count degrees, and o
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from gpu_pregel.host.traverse.rows import RowBodies
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.traverse import frontier_cuda, pairs_cuda
 from gpu_pregel.kernels.traverse.arrays_cuda import make_range
-from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS, RECORD
+from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH, COUNT, FOLDED, HUBS, LIST_WARPS, RECORD
 from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +54,7 @@ _STATE_BYTES = 20
 """Bytes per vertex that operators need beside the edges: degrees, and the queues and bitmaps of three frontiers."""
 _PIECES = (1 << 32) - 1
 _MAX_PAIRS = (1 << 32) - BLOCK
-"""Pairs are numbered in 32 bits."""
+"""Pairs, and the pieces of their rows, are numbered in 32 bits."""
 
 
 _FEWEST_ENTRIES = 1_024
@@ -89,9 +90,10 @@ class _Rows(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Arrays for the sum of a dtype: those of the warps, then in ``control`` the sum and the record of failures."""
+    """Arrays for the sum of a dtype: those of the warps and of blocks, then in ``control`` the sum and the record."""
 
     partials: Any
+    folded: Any
     control: Any
     result: Any
     record: Any
@@ -147,11 +149,21 @@ class CudaOperators:
         self._n, self._offset = graph.num_vertices, self._copies.offset
         self._pool: _Pool = {}
         self._rows: dict[bool, _Rows] = {}
-        self._none, self._no_weights = device.empty(0, np.uint32), device.full(1, 1, np.float32)
-        groups = -(-self._n // (WARP * WARP))
-        self._counts = device.zeros(3 * min(LIST_WARPS, -(-max(1, groups) // WARPS) * WARPS), np.int64)
+        self._none = device.empty(0, np.uint32)
         self._sums: dict[np.dtype[Any], _Sums] = {}
         self._kept_tables: tuple[Any, Any] | None = None
+        self._kept_partials: dict[tuple[np.dtype[Any], ...], tuple[Any, ...]] = {}
+
+    @functools.cached_property
+    def _no_weights(self) -> Any:
+        """What kernels take in place of weights, and do not read."""
+        return self._device.empty(1, np.float32)
+
+    @functools.cached_property
+    def _counts(self) -> Any:
+        """The figures of the words that each warp lists."""
+        groups = -(-self._n // (WARP * WARP))
+        return self._device.empty(3 * min(LIST_WARPS, -(-max(1, groups) // WARPS) * WARPS), np.int64)
 
     def arrays_of(self, csr: CSR) -> CSR:
         """Return the arrays of the CSR or CSC in the device's memory."""
@@ -290,7 +302,7 @@ class CudaOperators:
             return self._result(transpose, 0)[0] if returns == "frontier" else _nothing(kernels.total)
         warps, given = self._pushed(active, rows, bodies, transpose, kernels.ordered)
         _, _, hubs, firsts, hub_count, pieces, *_ = given
-        partials = tuple(self._device.empty(pieces, dtype) for dtype in kernels.message)
+        partials = self._partials(kernels.message, pieces)
         result, out, hubs_out, record = self._output(
             returns, kernels.total, active.count, warps, hub_count, transposed=transpose
         )
@@ -313,12 +325,14 @@ class CudaOperators:
             returns, kernels.total, active.count, warps, hub_count, transposed=transpose
         )
         passed, tables = (*arrays, record) if kernels.records else arrays, self._tables()
+        # No rows: all warps have pieces of hubs.
+        over_pieces = (given[0], 0, *given[2:7])
         if hub_count:
-            self._launch(kernels.clear, warps * WARP, *given[:7], *tables)
+            self._launch(kernels.clear, pieces * WARP, *over_pieces, *tables)
         self._launch(kernels.rows, warps * WARP, *given, passed, *tables, out)
         if hub_count:
-            partials = tuple(self._device.empty(pieces, dtype) for dtype in kernels.message)
-            self._launch(kernels.pieces, warps * WARP, *given[:7], passed, *tables, partials)
+            partials = self._partials(kernels.message, pieces)
+            self._launch(kernels.pieces, pieces * WARP, *over_pieces, passed, *tables, partials)
             self._launch(kernels.hubs, hub_count, hubs, firsts, hub_count, pieces, passed, partials, hubs_out)
         return self._finished(result, active, kernels.total, warps + hub_count, bodies, arrays, records=kernels.records)
 
@@ -375,7 +389,19 @@ class CudaOperators:
         if figures[pairs_cuda.WRONG]:
             check_ends(self._graph, *map(device.download, pairs))
         pieces = int(figures[pairs_cuda.PIECES])
+        if pieces > _MAX_PAIRS:
+            raise ArgumentError(
+                f"the rows of {count:,} pairs have {pieces:,} pieces, but at most {_MAX_PAIRS:,} at once: pass parts "
+                f"of the arrays"
+            )
         return pieces, scan(device, sizes) if pieces else device.empty(0, np.uint64)
+
+    def _partials(self, dtypes: tuple[np.dtype[Any], ...], pieces: int) -> tuple[Any, ...]:
+        """Return arrays for what is found in pieces of hubs, which later calls use again."""
+        kept = self._kept_partials.get(dtypes)
+        if kept is None or len(kept[0]) < pieces:
+            kept = self._kept_partials[dtypes] = tuple(self._device.empty(pieces, dtype) for dtype in dtypes)
+        return kept
 
     def _tables(self) -> tuple[Any, Any]:
         """Return the hash tables of all rows: keys and sums."""
@@ -522,8 +548,9 @@ class CudaOperators:
             total, warps = np.dtype(np.int64), 0
         kept = self._sums.get(total)
         if kept is None or len(kept.partials) < warps:
-            control = self._device.zeros(3, np.int64)
-            kept = _Sums(self._device.empty(warps, total), control, control[:1].view(total), control[1:])
+            control, empty = self._device.zeros(3, np.int64), self._device.empty
+            parts = empty(warps, total), empty(-(-warps // FOLDED), total)
+            kept = _Sums(*parts, control, control[:1].view(total), control[1:])
             self._sums[total] = kept
         return kept
 
@@ -545,7 +572,11 @@ class CudaOperators:
             check_bodies(self._device.download(sums.record), bodies, arrays, self._graph, self._device)
             self._sums[kind] = sums
             return None
-        self._launch(frontier_cuda.make_fold(total), BLOCK, sums.partials, warps, sums.result)
+        fold, given, spare = frontier_cuda.make_fold(total), sums.partials, sums.folded
+        while warps > FOLDED:
+            self._launch(fold, warps, given, warps, spare)
+            given, spare, warps = spare, given, -(-warps // FOLDED)
+        self._launch(fold, warps, given, warps, sums.result)
         control = self._device.download(sums.control)
         check_bodies(control[1:], bodies, arrays, self._graph, self._device)
         self._sums[total] = sums

@@ -175,8 +175,9 @@ class Fingerprint:
 
     def _visit_function(self, function: Callable[..., Any]) -> None:
         code = function.__code__
-        # The compiled twins of a user's functions have the user's globals, but not the module.
-        is_ours = function.__globals__.get("__name__", "").split(".")[0] == _PACKAGE
+        # The compiled twins of a user's functions have the user's globals, but not the module; generated functions have
+        # the package only.
+        is_ours = (function.__globals__.get("__package__") or "").split(".")[0] == _PACKAGE
         if not is_ours:
             self.has_loops = self.has_loops or _has_loop(code)
             self.large_integers += _large_integers(code)

@@ -52,7 +52,7 @@ class Fields:
 
 def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
     """Compile a helper from its source: Numba requires the number of each field to be a constant."""
-    namespace = dict(names)
+    namespace = {"__package__": __package__, **names}
     exec(source, namespace)
     return jit(namespace[name])
 

@@ -26,6 +26,8 @@ LIST_WARPS = 256
 """Maximum number of warps that list a bitmap's vertices; each lists a range of its words."""
 BUFFER = 2 * BLOCK
 """Length of the shared array in which the warps of a block gather vertices before they append them to a queue."""
+FOLDED = 32 * BLOCK
+"""Partial sums that a block adds: those of all warps over vertices, of which there are at most 1,024 blocks."""
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
@@ -331,20 +333,21 @@ def _list_hubs(v, pieces, before, hubs, firsts):
 
 @functools.cache
 def make_fold(total: Any) -> Kernel:
-    """Return the kernel, of one block, that sums the partial sums of all warps in a fixed order into ``result[0]``.
+    """Return the kernel that sums partial sums in a fixed order: each block ``FOLDED`` of them, into its ``result``.
 
     ``total`` is the dtype of the sums.
     """
     number = from_dtype(total)
     sums = number[::1]
 
-    @kernel(sums, types.uint32, sums)
+    @kernel(sums, types.uint32, sums, items=FOLDED)
     def fold(partials, count, result):
         shared = cuda.shared.array(WARPS, number)
         thread = np.uint32(cuda.threadIdx.x)
-        own, i = number(0), thread
-        while i < count:
-            own += partials[i]
+        own, i = number(0), np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(FOLDED) + thread)
+        for _ in range(FOLDED // BLOCK):
+            if i < count:
+                own += partials[i]
             i = np.uint32(i + np.uint32(BLOCK))
         own = sum_of_warp(own)
         if lane_number() == np.uint32(0):
@@ -354,6 +357,6 @@ def make_fold(total: Any) -> Kernel:
             own = number(0)
             for k in range(WARPS):
                 own += shared[np.uint32(k)]
-            result[np.uint32(0)] = own
+            result[np.uint32(cuda.blockIdx.x)] = own
 
     return fold

@@ -155,6 +155,7 @@ def test_largest_label_and_negative_scores(device: str) -> None:
     options: dict[str, Any] = {"choose": lambda v, label, total, *_: -total, "finish": keep, "returns": None}
     gp.count_labels(number_of, frontier, [numbers, found, sums], **options)
     assert frontier.download(found).tolist() == [0, 5, 5, 5]
+    assert frontier.download(sums).tolist() == [1, 1, 1, 1]
     options["choose"] = None
     gp.count_labels(number_of, frontier, [numbers, found, sums], **options)
     assert frontier.download(found).tolist() == [2**32 - 2, 5, 5, 5]

@@ -375,6 +375,18 @@ def test_more_pairs_than_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
         gp.intersect_rows(one, gp.Frontier(gp.grid(3, holes=0), device="emulated"))
 
 
+@EMULATED
+def test_more_pieces_than_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = with_long_rows(directed=False)
+    frontier = gp.Frontier(graph, device="emulated")
+    hub = np.full(12, int(graph.out_degrees.argmax()))
+    pieces = 12 * -(-int(graph.out_degrees.max()) // PIECE)
+    monkeypatch.setattr(operators_cuda, "_MAX_PAIRS", pieces - 1)
+    given = frontier.upload(hub), frontier.upload(hub)
+    with pytest.raises(ArgumentError, match=f"the rows of 12 pairs have {pieces} pieces, but at most {pieces - 1} at"):
+        gp.intersect_rows(one, frontier, pairs=given)
+
+
 def fail_in_visit(i: Any, u: Any, v: Any, w: Any, weight_u: Any, weight_v: Any, limit: Any) -> Any:
     if u == 4 and w == limit:
         raise ValueError("no visit")

@@ -245,6 +245,50 @@ def operator_kernels() -> Iterator[tuple[str, Any]]:
         yield kind, make_kernel(kind, vertex, returns, offset)[0]
 
 
+def row_kernels() -> Iterator[tuple[str, Any]]:
+    """Yield the kernels that reduce rows, count labels and intersect rows."""
+    from numba import types
+
+    from gpu_pregel.host.traverse import operator_kernels_cuda as made
+    from gpu_pregel.host.traverse.labels import LabelBodies
+    from gpu_pregel.host.traverse.pairs import PairBodies
+    from gpu_pregel.host.traverse.rows import RowBodies
+
+    kinds, offset = (types.float32[::1], types.int64[::1]), np.dtype(np.uint32)
+    weighted: dict[str, Any] = {"kinds": kinds, "weight": types.float32, "has_weights": True, "transpose": False}
+    rows = RowBodies(lambda v, u, w, x, y: (x[u] + w, y[u]), "min", lambda v, found, x, y: found[0] < x[v], **weighted)
+    labels = LabelBodies(
+        label=lambda v, u, w, x, y: y[u],
+        weigh=lambda v, u, w, x, y: int(w),
+        choose=lambda v, label, total, x, y: x[v] * total,
+        finish=lambda v, label, total, x, y: label != y[v],
+        **weighted,
+    )
+    pairs = PairBodies(lambda i, u, v, w, one, other, x, y: x[w] * one * other, lambda i, u, v, t, x, y: t, **weighted)
+    of_rows, of_labels = (
+        made.make_row_kernels(rows, "frontier", offset),
+        made.make_label_kernels(labels, "frontier", offset),
+    )
+    of_pairs = made.make_pair_kernels(pairs, "pairs", offset, (offset, offset))
+    yield from (("rows", of_rows.rows), ("hubs", of_rows.hubs))
+    yield from ((f"labels {part}", getattr(of_labels, part)) for part in ("clear", "rows", "pieces", "hubs"))
+    yield from (("pairs", of_pairs.pairs), ("pieces", of_pairs.pieces))
+
+
+def test_the_kernels_over_rows() -> None:
+    found = dict(row_kernels())
+    assert [problem for name, one in found.items() for problem in problems_of(name, one, SOME_CHIPS)] == []
+    # The emulator's shuffles order memory, and it has no cache for what is only read.
+    words = ("bar.warp.sync", "ld.global.nc")
+    counts = {}
+    for name in ("rows", "labels rows", "labels pieces"):
+        ptx, _ = examine(found[name], ["sm_90"])["sm_90"]
+        counts[name] = tuple(ptx.count(word) for word in words)
+    # Around the reading of a warp's buffer; and before and after counting, in each of two kinds of tables. Edges are
+    # only read, by one of three ways to count, but not the tables, which atomic operations have written.
+    assert counts == {"rows": (2, 1), "labels rows": (6, 3), "labels pieces": (0, 0)}
+
+
 def test_the_kernels_of_operators() -> None:
     found = dict(operator_kernels())
     assert [problem for name, one in found.items() for problem in problems_of(name, one, SOME_CHIPS)] == []

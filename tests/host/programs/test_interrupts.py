@@ -263,3 +263,21 @@ def test_bodies_of_operators_are_inspected(monkeypatch: pytest.MonkeyPatch) -> N
     gp.process_vertices(lambda v: _plain(v), frontier)
     gp.process_edges(lambda u, v, weight: _plain(v) > 0, frontier, receives=lambda v: _looping(v) > 0)
     assert launched == [True, False, True]
+
+
+@pytest.mark.parametrize("function", [_plain, _looping])
+def test_loops_over_rows_are_not_those_of_users(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small call is then made on the calling thread."""
+    launched = []
+    monkeypatch.setattr(CpuDevice, "launch_ranges", lambda self, kernel, *_, **__: launched.append(kernel.may_loop))
+    frontier = gp.Frontier(gp.grid(2), device="cpu")
+    gp.reduce_rows(lambda v, u, weight: function(u), "sum", frontier, finish=lambda v, found: found, returns=None)
+    gp.count_labels(
+        lambda v, u, weight: function(u),
+        frontier,
+        choose=lambda v, label, total: total,
+        finish=lambda v, label, total: label,
+        returns=None,
+    )
+    gp.intersect_rows(lambda i, u, v, w, one, other: function(w), frontier)
+    assert launched == 3 * [function is _looping]

@@ -12,8 +12,9 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel import atomics
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.kernels.library.jit_cuda import BLOCK
-from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH
+from gpu_pregel.host.traverse.items import items
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP
+from gpu_pregel.kernels.traverse.frontier_cuda import CONTROL_LENGTH, FOLDED
 from gpu_pregel.kernels.traverse.rows_cuda import HUB_EDGES
 from tests.counts import Accesses, count, count_launches, count_lines
 from tests.devices import EMULATED
@@ -153,3 +154,74 @@ def test_launches_of_an_operator(name: str) -> None:
         assert readbacks == 1
         assert found == {name: 1, other: 1} or (hops <= 2 and found == {name: 1})
         gc.collect()  # frames of the first call's compilation, in cycles of Numba's exceptions, keep storage
+
+
+def test_no_block_adds_the_sums_of_many_warps() -> None:
+    """Beyond ``FOLDED`` of them, the sums of blocks are added by one more launch."""
+    device: Any = get_device("emulated")
+    n = WARP * FOLDED + 1
+    frontier = gp.Frontier(gp.Graph.from_edgelist([0], [n - 1], num_vertices=n), device="emulated")
+
+    def add_rows() -> None:
+        found = gp.reduce_rows(lambda v, u, w: 2.0, "sum", frontier, finish=lambda v, x: x + 0.5, returns="sum")
+        assert found == n / 2 + 4
+
+    launches, _ = count_launches(device, add_rows)
+    assert launches == {"reduce_rows": 1, "fold": 2}
+
+
+def made_by(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list in which the device enters how its arrays are made from now on."""
+    device, made = type(get_device("emulated")), list[str]()
+
+    def entering(name: str) -> Any:
+        method = getattr(device, name)
+
+        def enter(*arguments: Any) -> Any:
+            made.append(name)
+            return method(*arguments)
+
+        return enter
+
+    for name in ("empty", "zeros", "full", "upload"):
+        monkeypatch.setattr(device, name, entering(name))
+    return made
+
+
+@pytest.mark.parametrize("primitive", ["reduce_rows", "count_labels"])
+def test_other_rows_take_no_part_in_kernels_over_hubs(primitive: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays for pieces of hubs are used again."""
+    device: Any = get_device("emulated")
+
+    def work(n: int) -> dict[str, Accesses]:
+        graph = gp.Graph.from_edgelist(np.zeros(5000, int), np.arange(1, 5001), num_vertices=n, directed=True)
+        frontier = gp.Frontier(graph, device="emulated")
+
+        def call() -> None:
+            if primitive == "reduce_rows":
+                gp.reduce_rows(lambda v, u, w: u, "sum", frontier, finish=lambda v, x: x, returns=None)
+            else:
+                gp.count_labels(lambda v, u, w: u % 7, frontier, finish=lambda v, label, total: label, returns=None)
+
+        found = count(device, call)
+        made = made_by(monkeypatch)
+        call()
+        assert made == []
+        monkeypatch.undo()
+        return found
+
+    few, many = work(6000), work(60_000)
+    rows = "reduce_rows" if primitive == "reduce_rows" else "count_rows"
+    assert few.pop(rows).loads < many.pop(rows).loads
+    assert few == many
+    assert len(few) == (1 if primitive == "reduce_rows" else 3)
+
+
+def test_a_set_of_all_vertices_needs_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples and walks make one in each call; only what a body might record has zeros."""
+    numbers: Any = get_device("emulated").zeros(9, np.int64)
+    made = made_by(monkeypatch)
+    gp.process_vertices(lambda v, x: atomics.store(x, v, v), items(9, get_device("emulated")), [numbers], returns=None)
+    assert set(made) == {"empty", "zeros"}
+    assert made.count("zeros") == 1
+    assert numbers.get().tolist() == list(range(9))

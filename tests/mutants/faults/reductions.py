@@ -9,6 +9,7 @@ _ROWS = f"{_REDUCE}test_rows_are_combined_as_by_numpy[emulated-directed-sum]"
 _LABELS = "tests/conformance/test_count_labels.py::test_the_most_frequent_label_is_found[emulated-"
 _TABLES = "tests/conformance/test_count_labels.py::test_tables_of_many_lengths[emulated]"
 _SCORES = "tests/conformance/test_count_labels.py::test_largest_label_and_negative_scores[emulated]"
+_PTX = "tests/kernels/test_ptx.py::test_the_kernels_over_rows"
 _FEW, _MANY, _DIFFERENT = f"{_LABELS}undirected-few]", f"{_LABELS}directed-many]", f"{_LABELS}undirected-different]"
 
 _REDUCTIONS = faults_in(
@@ -60,6 +61,12 @@ _KERNELS = faults_in(
         _ROWS,
     ),
     (
+        "tables are read as if nobody wrote them",
+        "        load=labels_cuda.load_key,\n",
+        "",
+        _PTX,
+    ),
+    (
         "rows of any order are summed",
         "    ordered = rounds or (",
         "    ordered = (",
@@ -84,9 +91,7 @@ _COUNTING = faults_in(
         "tables are looked through before all have counted",
         "        cuda.syncwarp()\n        return best(",
         "        return best(",
-        "",
-        "On the emulated device, the shuffles with which looking through begins wait for all lanes; on a GPU they do not "
-        "order memory.",
+        _PTX,
     ),
     ("a table goes on in the next one", "if slot == position(places):", "if False:", _TABLES),
     ("equal labels have places of their own", "while seen != _FREE and seen != key:", "while seen != _FREE:", _FEW),
@@ -103,6 +108,7 @@ _COUNTING = faults_in(
         "            while i < np.uint32(0):\n",
         _FEW,
     ),
+    ("a free place has the label 0", "return False, cast(identity)", "return False, cast((0, 0, 0))", _SCORES),
     ("free places are labels", "        if key == _FREE:\n", "        if False:\n", _SCORES),
     (
         "a hub has as many places as a piece",
