@@ -30,8 +30,8 @@ class Combiner:
     Parameters
     ----------
     function : callable
-        ``function(a, b)`` combines two messages. Compiled by Numba. It is tried on a few small numbers first, and refused
-        with a ``ProgramError`` if it depends on their order or grouping.
+        ``function(a, b)`` combines two messages. Compiled by Numba. It is tried on a few small numbers first, and
+        refused with a ``ProgramError`` if it depends on their order or grouping.
     identity : number or tuple
         ``function(identity, a) == a``. What messages combine to may equal it: the vertex applies it too.
 
