@@ -180,7 +180,7 @@ def begin(process: subprocess.Popen[str]) -> None:
 
 def test_a_run_of_another_program(other: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     process, path, page = other(10), str(tmp_path / "other.db"), tmp_path / "page.html"
-    threading.Timer(0.3, begin, [process]).start()
+    threading.Timer(1.0, begin, [process]).start()
     found = lines(capsys, path, "watch", "run")
     assert found[0] == "run run (agents): running, 0 supersteps committed"
     assert [line.partition(",")[0] for line in found if "committed," in line] == [
