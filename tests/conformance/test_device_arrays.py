@@ -143,8 +143,9 @@ def test_segments_of_many_lengths(device: str) -> None:
 def test_lanes_of_one_segment_agree_on_its_largest_element() -> None:
     """Then one of them writes, so that a long segment has one atomic operation for each warp."""
     frontier, size = frontier_on("emulated"), 1 << 12
+    device: Any = frontier.device
     values, offsets = frontier.upload(np.zeros(size)), frontier.upload(np.array([0, size]))
-    found = count(frontier.device, lambda: gp.arrays.segmented_argmax(values, offsets))
+    found = count(device, lambda: gp.arrays.segmented_argmax(values, offsets))
     assert [found[name].atomics for name in ("find_maxima", "find_places")] == [size // 32] * 2
 
 
