@@ -13,6 +13,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
+from tests.counts import count
 from tests.devices import EMULATED, GPUS, examples, on
 
 DEVICES = pytest.mark.parametrize("device", [on(name) for name in ("cpu", "emulated", "emulated:1", *GPUS, "python")])
@@ -136,6 +137,16 @@ def test_segments_of_many_lengths(device: str) -> None:
     check_segments(frontier, np.zeros(LONG_ARRAY), np.array([0, LONG_ARRAY]))
     check_segments(frontier, np.zeros(0), np.array([0, 0, 0]))
     check_segments(frontier, np.zeros(4), np.array([2]))
+
+
+@EMULATED
+def test_lanes_of_one_segment_agree_on_its_largest_element() -> None:
+    """Then one of them writes, so that a long segment has one atomic operation for each warp."""
+    frontier, size = frontier_on("emulated"), 1 << 12
+    device: Any = frontier.device
+    values, offsets = frontier.upload(np.zeros(size)), frontier.upload(np.array([0, size]))
+    found = count(device, lambda: gp.arrays.segmented_argmax(values, offsets))
+    assert [found[name].atomics for name in ("find_maxima", "find_places")] == [size // 32] * 2
 
 
 def check_segments(frontier: gp.Frontier, values: Any, offsets: Any) -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.host.traverse.operators_cuda import CudaOperators
 from tests.conformance.test_operators_cuda import check_each_edge, with_hubs
 from tests.devices import EMULATED
-from tests.far_edges import FAR, move_edges
+from tests.far_edges import FAR, far, move_edges
 from tests.programs import DISTANCES, LABELS
 
 pytestmark = EMULATED
@@ -62,6 +63,39 @@ def test_pairs(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     frontier = gp.Frontier(graph, device="emulated")
     given = frontier.upload(pairs[0]), frontier.upload(pairs[1])
     assert frontier.download(gp.intersect_rows(weigh, frontier, pairs=given)).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("first", FAR.values(), ids=FAR)
+@pytest.mark.parametrize("primitive", ["reduce_rows", "count_labels"])
+def test_rows(primitive: str, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of labels have the positions of edges, too."""
+
+    def both(device: str) -> list[list[int]]:
+        frontier = gp.Frontier(graph, device=device)
+        given = [frontier.full(0, np.int64) for _ in range(2)]
+        if primitive == "reduce_rows":
+            gp.reduce_rows(scaled, "sum", frontier, given, finish=store_sum, returns=None)
+        else:
+            gp.count_labels(residue, frontier, given, weigh=scaled, finish=store_label, returns=None)
+        return [frontier.download(array).tolist() for array in given]
+
+    def scaled(v: Any, u: Any, weight: Any, one: Any, other: Any) -> Any:
+        return (u + 3) * int(2 * weight)
+
+    def residue(v: Any, u: Any, weight: Any, one: Any, other: Any) -> Any:
+        return u % (5 + v)
+
+    def store_sum(v: Any, found: Any, one: Any, other: Any) -> None:
+        one[v] = found
+
+    def store_label(v: Any, label: Any, total: Any, one: Any, other: Any) -> None:
+        one[v], other[v] = label, total
+
+    graph = _graph()
+    expected, tables = both("cpu"), CudaOperators._tables
+    move_edges(monkeypatch, first)
+    monkeypatch.setattr(CudaOperators, "_tables", lambda self: tuple(far(table, first) for table in tables(self)))
+    assert both("emulated") == expected
 
 
 @pytest.mark.parametrize("first", FAR.values(), ids=FAR)

@@ -375,6 +375,16 @@ def test_more_pairs_than_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
         gp.intersect_rows(one, gp.Frontier(gp.grid(3, holes=0), device="emulated"))
 
 
+@DEVICES
+def test_a_row_of_many_pieces(device: str) -> None:
+    """A lane adds the sums of several pieces."""
+    size = 33 * PIECE + 1
+    ends = np.repeat([0, 1], size), np.tile(np.arange(2, size + 2), 2)
+    frontier = gp.Frontier(gp.Graph.from_edgelist(*ends, directed=True), device=device)
+    given = frontier.upload(np.array([0, 0])), frontier.upload(np.array([1, 0]))
+    assert frontier.download(gp.intersect_rows(one, frontier, pairs=given)).tolist() == [size, size]
+
+
 @EMULATED
 def test_more_pieces_than_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = with_long_rows(directed=False)

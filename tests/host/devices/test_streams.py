@@ -207,6 +207,21 @@ def modified_after_a_copy(device: cuda.CudaDevice) -> Found:
     return device.download(copied).tolist(), list(range(SIZE))
 
 
+def moved_between_writes(device: cuda.CudaDevice) -> Found:
+    """An array is moved into part of another one; a user writes it before and after, on the current stream."""
+    array, target, stream = device.zeros(SIZE, np.int32), device.zeros(2 * SIZE, np.int32), Stream(non_blocking=True)
+    device._stream.synchronize()
+    waited = device._stream.waits
+    with stream:
+        write(stream, array, 7)
+        device.move(target[SIZE:], array)
+        write(stream, array, 9)
+    # The host has not waited.
+    waited = device._stream.waits - waited + stream.waits
+    stream.synchronize()
+    return (device.download(target).tolist(), waited), ([0] * SIZE + [7] * SIZE, 0)
+
+
 # Rules, each of which is taken away.
 
 
@@ -277,6 +292,7 @@ SCENARIOS: dict[Callable[[cuda.CudaDevice], Found], tuple[Callable[[pytest.Monke
     released_by_its_owner: (without_completion,),
     uploaded_in_parts: (without_waiting_for_buffers, with_waiting_for_copies),
     modified_after_a_copy: (without_completion,),
+    moved_between_writes: (without_events, without_the_second_event),
 }
 
 

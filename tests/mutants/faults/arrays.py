@@ -11,6 +11,7 @@ _LONGS = f"{_ARRAYS}test_integers_of_64_bits[emulated]"
 _BYTES = f"{_ARRAYS}test_long_arrays[emulated-i1]"
 _KEYS = f"{_ARRAYS}test_numbers_keys_and_permutations[emulated]"
 _SEGMENTS = f"{_ARRAYS}test_segments_of_many_lengths[emulated]"
+_AGREED = f"{_ARRAYS}test_lanes_of_one_segment_agree_on_its_largest_element"
 _INVALID = f"{_ARRAYS}test_invalid_arguments_are_named[emulated]"
 _HOST = f"{_ARRAYS}test_segments_of_many_lengths[cpu]"
 _SAMPLES = "tests/conformance/test_sample_rows.py::"
@@ -90,6 +91,18 @@ _KERNELS = faults_in(
         "key = max(key, shuffle(key, lane_number() + distance))",
         "key = max(key, shuffle(key, lane_number()))",
         _SEGMENTS,
+    ),
+    (
+        "all lanes of a segment send its maximum",
+        "            has_own = lane_number() == np.uint32(0)\n",
+        "            pass\n",
+        _AGREED,
+    ),
+    (
+        "all lanes with the largest element send its place",
+        "            is_largest = is_largest and lane_number() == np.uint32(cuda.ffs(among) - 1)\n",
+        "            pass\n",
+        _AGREED,
     ),
     (
         "the last of the largest elements is taken",

@@ -11,6 +11,7 @@ _RANDOM = f"{_FILE}test_random_graphs_with_repeated_edges_and_self_loops[emulate
 _EDGES = f"{_FILE}test_edges_are_listed_once[emulated]"
 _HUBS = f"{_FILE}test_edges_of_hubs_and_of_many_words[emulated]"
 _FINISHED = f"{_FILE}test_a_pair_is_finished_once[emulated]"
+_MANY = f"{_FILE}test_a_row_of_many_pieces[emulated]"
 _VISITS = f"{_FILE}test_a_common_neighbour_is_visited_once[emulated]"
 _MEASURES = "tests/kernels/traverse/test_pairs_cuda.py::"
 _PIECES = f"{_MEASURES}test_pieces_are_those_of_the_shorter_row"
@@ -85,6 +86,12 @@ _KERNELS = faults_in(
         "                last = np.uint32(firsts[np.uint32(pair + np.uint32(1))])\n",
         "                pass\n",
         _SETS,
+    ),
+    (
+        "a pair has every other group of pieces",
+        "piece = np.uint32(piece + np.uint32(WARP))",
+        "piece = np.uint32(piece + np.uint32(2 * WARP))",
+        _MANY,
     ),
     (
         "a pair has the pieces of one lane",

@@ -9,6 +9,8 @@ _ROWS = f"{_REDUCE}test_rows_are_combined_as_by_numpy[emulated-directed-sum]"
 _LABELS = "tests/conformance/test_count_labels.py::test_the_most_frequent_label_is_found[emulated-"
 _TABLES = "tests/conformance/test_count_labels.py::test_tables_of_many_lengths[emulated]"
 _SCORES = "tests/conformance/test_count_labels.py::test_largest_label_and_negative_scores[emulated]"
+_FAR = "tests/conformance/test_far_edges.py::test_rows["
+_FAR_ROWS, _FAR_LABELS = f"{_FAR}reduce_rows-32 bits]", f"{_FAR}count_labels-32 bits]"
 _PTX = "tests/kernels/test_ptx.py::test_the_kernels_over_rows"
 _FEW, _MANY, _DIFFERENT = f"{_LABELS}undirected-few]", f"{_LABELS}directed-many]", f"{_LABELS}undirected-different]"
 
@@ -18,6 +20,18 @@ _REDUCTIONS = faults_in(
         "a hub takes the pieces of those after it",
         "                last = firsts[np.uint32(i + np.uint32(1))]\n",
         "                pass\n",
+        _ROWS,
+    ),
+    (
+        "weights of rows have positions of 32 bits",
+        "weight_of(weights, e)",
+        "weight_of(weights, np.uint32(e))",
+        _FAR_ROWS,
+    ),
+    (
+        "warps beyond the hubs finish vertex 0",
+        "return v, i < hub_count and lane_number()",
+        "return v, lane_number()",
         _ROWS,
     ),
 )
@@ -36,6 +50,12 @@ _PIECES = faults_in(
         _ROWS,
     ),
     ("a hub begins with the first piece of all", "np.uint32(first + lane_number())", "lane_number()", _ROWS),
+    (
+        "a hub has every other group of pieces",
+        "piece = np.uint32(piece + np.uint32(WARP))",
+        "piece = np.uint32(piece + np.uint32(2 * WARP))",
+        "tests/kernels/traverse/test_row_counts.py::test_the_longest_lane_is_near_the_mean[star-reduce_rows]",
+    ),
     (
         "a hub has the pieces of one lane",
         "        return up_to(message, np.uint32(0))\n",
@@ -106,6 +126,36 @@ _COUNTING = faults_in(
         "tables of hubs are not cleared",
         "            while i < length:\n",
         "            while i < np.uint32(0):\n",
+        _FEW,
+    ),
+    (
+        "tables of hubs are cleared at positions of 32 bits",
+        "                keys[begin + position(i)], sums[begin + position(i)] = _FREE, 0\n",
+        "                keys[np.uint32(begin + position(i))] = _FREE\n",
+        _FAR_LABELS,
+    ),
+    (
+        "tables of rows have positions of 32 bits",
+        "before = position(table - position(upto - length))",
+        "before = np.uint32(table - position(upto - length))",
+        _FAR_LABELS,
+    ),
+    (
+        "labels are summed at positions of 32 bits",
+        "fetch_and_add(sums, first + slot,",
+        "fetch_and_add(sums, np.uint32(first + slot),",
+        _FAR_LABELS,
+    ),
+    (
+        "pieces of tables have positions of 32 bits",
+        "best(keys, sums, v, begin, length, arrays)",
+        "best(keys, sums, v, np.uint32(begin), length, arrays)",
+        _FAR_LABELS,
+    ),
+    (
+        "labels are summed without an atomic operation",
+        "            fetch_and_add(sums, first + slot, amount_of(own, u, weight, arrays))\n",
+        "            sums[first + slot] += amount_of(own, u, weight, arrays)\n",
         _FEW,
     ),
     ("a free place has the label 0", "return False, cast(identity)", "return False, cast((0, 0, 0))", _SCORES),
