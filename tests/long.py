@@ -193,9 +193,6 @@ _BY_FILE = {
     "tests/host/devices/test_device_memory.py": [
         "test_every_allocation_may_fail[aggregates]",
     ],
-    "tests/host/graphs/test_results.py": [
-        "test_results_on_other_devices_are_copied_to_the_host[emulated]",
-    ],
     "tests/host/mixed/test_agent_messages.py": [
         "test_the_program_applies_nothing_to_agents[emulated-always]",
     ],
