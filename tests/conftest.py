@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from gpu_pregel.host.agents.codec import registered
 from gpu_pregel.host.agents.workers import pool
 from gpu_pregel.host.devices.cuda import unavailable_reason
-from tests import smoke
+from tests import long, smoke
 from tests.agents import threads_by_default
 from tests.devices import EXHAUSTIVE
 from tests.host.devices.standin import StandinGpu
@@ -79,6 +79,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not EXHAUSTIVE and not is_on_gpu and config.option.markexpr in ("", "nvidia"):
         take_turns(items)
         cover(items)
+    if not EXHAUSTIVE:
+        long.mark(items, LEFT_OUT)
 
 
 def take_turns(items: list[pytest.Item]) -> None:

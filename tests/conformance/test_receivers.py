@@ -69,6 +69,17 @@ def simulate(graph: gp.Graph, name: str) -> tuple[list[int], list[int], list[int
 @pytest.mark.parametrize("name", [pytest.param("per source", marks=LONG), "per edge", "always"])
 @ways(mode=("push", "pull"), partitions=(1, 3))
 def test_only_receivers_take_messages(device: str, way: dict[str, Any], name: str) -> None:
+    check_receivers(name, device, **way)
+
+
+@pytest.mark.parametrize("mode", ["push", "pull"])
+@pytest.mark.parametrize("device", [on("emulated")])
+def test_receivers_are_those_of_the_superstep_that_applies(device: str, mode: Mode) -> None:
+    """The state that launches CUDA's kernels tells them the number of that superstep."""
+    check_receivers("per source", device, mode=mode)
+
+
+def check_receivers(name: str, device: str, **way: Any) -> None:
     graph = digraph(3)
     options: dict[str, Any] = {"max_supersteps": SUPERSTEPS, "on_limit": "return"}
     result = gp.run(graph, PROGRAMS[name], device=device, **way, **options)

@@ -79,10 +79,13 @@ def test_statistics_name_the_reason() -> None:
 
 
 @EMULATED
-def test_communities_searched_on_the_cpu_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_communities_searched_on_the_cpu_say_so() -> None:
     found = gp.louvain(gp.kronecker(5), device="emulated")
     assert found.stats["device"] == "cpu"
     assert "up to 32,768 stored edges are searched on the CPU" in found.stats["device_reason"]
+
+
+def test_small_levels_of_communities_are_searched_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_levels, "SERIAL_EDGES", 20)
     found = gp.louvain(gp.kronecker(5, 4), device="emulated")
     assert (found.stats["device"], found.stats["device_reason"]) == ("emulated", "device='emulated' was passed")

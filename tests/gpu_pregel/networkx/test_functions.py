@@ -11,7 +11,7 @@ import pytest
 
 from gpu_pregel.networkx import FUNCTIONS
 from gpu_pregel.networkx.backend import backend
-from tests.devices import EXHAUSTIVE, on
+from tests.devices import EXHAUSTIVE, LONG, on
 from tests.gpu_pregel.networkx.cases import CASES
 from tests.gpu_pregel.networkx.comparison import Arguments, Case, assert_same, outcome
 from tests.gpu_pregel.networkx.graphs import GRAPHS
@@ -20,8 +20,8 @@ _ON_DEVICES = {
     "components": "connected_components weakly_connected_components node_connected_component is_bipartite_node_set "
     "number_strongly_connected_components",
     "iterations": "pagerank hits eigenvector_centrality katz_centrality",
-    "searches": "betweenness_centrality edge_betweenness_centrality closeness_centrality harmonic_centrality "
-    "eccentricity global_efficiency",
+    "searches": "closeness_centrality eccentricity",
+    "other searches": "betweenness_centrality edge_betweenness_centrality harmonic_centrality global_efficiency",
     "neighborhoods": "triangles core_number louvain_communities",
 }
 """Functions of which the engine computes the whole or a part."""
@@ -53,7 +53,13 @@ def test_function_returns_what_networkx_returns(name: str) -> None:
 
 
 @pytest.mark.parametrize("device", [on("emulated"), on("cuda")])
-@pytest.mark.parametrize("names", _ON_DEVICES.values(), ids=_ON_DEVICES)
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(names, id=name, marks=LONG if name == "other searches" else ())
+        for name, names in _ON_DEVICES.items()
+    ],
+)
 def test_results_computed_on_a_device_are_the_same(names: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPU_PREGEL_DEVICE", device)
     for name in names.split():

@@ -21,6 +21,7 @@ import gpu_pregel
 from gpu_pregel.kernels.library import cache
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import jit
+from tests.devices import EXHAUSTIVE
 
 COUNTING = """
 from numba.core import event
@@ -121,7 +122,8 @@ def test_functions_of_one_name_compiled_by_different_processes_stay_apart(tmp_pa
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60).stdout
 
-    assert [run(one).strip() for one in ("3", "4", "34", "43")] == ["[3]", "[4]", "[3, 4]", "[4, 3]"]
+    expected = {"3": "[3]", "4": "[4]", "34": "[3, 4]", **({"43": "[4, 3]"} if EXHAUSTIVE else {})}
+    assert {one: run(one).strip() for one in expected} == expected
 
 
 def test_comments_and_line_numbers_recompile_nothing(package: Path) -> None:

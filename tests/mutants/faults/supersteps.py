@@ -9,6 +9,7 @@ _AGGREGATES = f"{_SIZES}test_aggregates_of_more_warps_than_a_block_has_threads[f
 _WATCHED = "tests/conformance/test_shapes.py::test_aggregates_of_every_superstep[emulated-push]"
 _BLOCKS = "tests/conformance/test_shapes.py::test_numbers_of_vertices_around_block_boundaries[emulated-513-pull]"
 _TURNS = "tests/conformance/test_shapes.py::test_the_direction_can_change_within_a_batch[emulated-50]"
+_RECEIVERS = "tests/conformance/test_receivers.py::test_receivers_are_those_of_the_superstep_that_applies"
 _COUNTS = "tests/kernels/programs/test_counts.py::"
 _COSTS = f"{_COUNTS}test_what_a_vertex_costs"
 _FAILURES = "tests/host/programs/test_failures.py::"
@@ -293,13 +294,13 @@ _CUDA_STATE = faults_in(
         "a push asks receivers of the superstep before",
         "own, receivers = self.vertices, self._receivers(superstep + 1)\n",
         "own, receivers = self.vertices, self._receivers(superstep)\n",
-        "tests/conformance/test_receivers.py::test_only_receivers_take_messages[emulated:1-push-3-per source]",
+        f"{_RECEIVERS}[emulated-push]",
     ),
     (
         "a pull asks receivers of the superstep before",
         "own, receivers = self._program, self.vertices, self._receivers(superstep + 1)\n",
         "own, receivers = self._program, self.vertices, self._receivers(superstep)\n",
-        "tests/conformance/test_receivers.py::test_only_receivers_take_messages[emulated-pull-1-per source]",
+        f"{_RECEIVERS}[emulated-pull]",
     ),
     ("a launch does not know the limit of edges", "min(self._push_limit, _BATCH_EDGES)", "_BATCH_EDGES", _TURNS),
     (
