@@ -141,6 +141,7 @@ def test_nothing_is_written_into_the_package(package: Path) -> None:
         ".css",
         ".html",
         ".js",
+        ".json",
         ".png",
     }
     assert list((package.parent / ".cache/gpu_pregel").glob("*.nbi"))
