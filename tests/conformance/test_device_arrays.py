@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -225,13 +226,14 @@ def test_equal_floats_keep_their_order(device: str, dtype: str) -> None:
 def test_arrays_that_do_not_fit_memory_are_refused(device: str) -> None:
     frontier = frontier_on(device)
     values = frontier.upload(np.arange(3))
+    makers: list[Callable[[int], Any]] = [
+        lambda size: frontier.full(0, "int64", size),
+        lambda size: gp.arrays.arange(frontier, size),
+        lambda size: gp.arrays.random_keys(frontier, 1, size),
+        lambda size: gp.arrays.histogram(values, size),
+    ]
     for size in (1 << 50, 1 << 62):
-        for make in (
-            lambda size: frontier.full(0, "int64", size),
-            lambda size: gp.arrays.arange(frontier, size),
-            lambda size: gp.arrays.random_keys(frontier, 1, size),
-            lambda size: gp.arrays.histogram(values, size),
-        ):
+        for make in makers:
             with pytest.raises(NotEnoughMemoryError, match=f"an array of {size:,} elements.* needs"):
                 make(size)
 
