@@ -127,7 +127,10 @@ def katz_centrality(
     scores, shift = sums.full(0.0), sums.full(float(beta)) if isinstance(beta, Real) else sums.arrange(constant)
     iterations, error, length = 0, np.inf if n else 0.0, 0.0
     while n and iterations < max_iterations and (iterations == 0 or error >= tolerance):
-        following, length = sums.advance(scores, shift, scale=factor)
+        try:
+            following, length = sums.advance(scores, shift, scale=factor)
+        except FloatingPointError:  # What device "python" does where others return an infinite length.
+            length = math.inf
         if not math.isfinite(length):
             raise ArgumentError(
                 f"alpha={factor:g} is too large for this graph: after {iterations + 1} iterations the scores exceed "

@@ -24,9 +24,10 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs.device_sort import scan, sort_keys
-from gpu_pregel.host.traverse.frontier import Frontier
+from gpu_pregel.host.traverse.frontier import Frontier, require_elements
 from gpu_pregel.kernels.library.philox import ARRAYS, philox4
 
 Array = Any
@@ -91,6 +92,7 @@ def arange(frontier: Frontier, size: int | None = None, *, dtype: Any = np.int64
         raise ArgumentTypeError(f"dtype must be one of integers, such as 'int64', not {dtype!r:.80}")
     if size - 1 > np.iinfo(kind).max:
         raise ArgumentError(f"size is {size:,}, but the largest {kind} is {np.iinfo(kind).max:,}")
+    require_elements(device, size, kind)
     if device.is_host:
         return np.arange(size, dtype=kind)
     from gpu_pregel.kernels.traverse import arrays_cuda
@@ -129,6 +131,7 @@ def random_keys(frontier: Frontier, seed: int, size: int | None = None) -> Array
     """
     device, size = _place(frontier, size)
     seed = check_integer("seed", seed, 0, (1 << 64) - 1)
+    require_elements(device, size, np.uint64)
     keys = device.empty(size, np.uint64)
     if not device.is_host:
         from gpu_pregel.kernels.traverse import arrays_cuda
@@ -206,7 +209,8 @@ def sort(array: Array) -> Array:
     [-1.0, 2.0, nan]
     """
     device = check_array("array", array)
-    return np.sort(array) if device is None else _take(device, array, _ordered(device, array)[1])
+    # Stable: so 0 and -0, which are equal, are in the same order as on other devices.
+    return np.sort(array, kind="stable") if device is None else _take(device, array, _ordered(device, array)[1])
 
 
 def argsort(array: Array) -> Array:
@@ -388,6 +392,8 @@ def histogram(array: Array, size: int) -> Array:
     """
     device = check_array("array", array, "biu")
     size = check_integer("size", size, 0)
+    require = require_memory if device is None else device.require
+    require(8 * size, f"an array of {size:,} elements")
     if device is None:
         numbers = array.astype(np.int64) if array.dtype != np.uint64 else np.minimum(array, size).astype(np.int64)
         return np.bincount(numbers[(numbers >= 0) & (numbers < size)], minlength=size)

@@ -172,7 +172,9 @@ class Frontier:
     def full(self, value: Any, dtype: Any, size: int | None = None) -> Any:
         """Return an array in device memory filled with ``value``: n elements, unless a ``size`` is given."""
         size = self.graph.num_vertices if size is None else check_integer("size", size, 0)
-        return self.device.full(size, _filling(value, dtype), dtype)
+        filling = _filling(value, dtype)
+        require_elements(self.device, size, dtype)
+        return self.device.full(size, filling, dtype)
 
     def upload(self, array: Array) -> Any:
         """Return a copy of a host array in the memory of the device; bodies must take its dtype."""
@@ -241,6 +243,11 @@ class Frontier:
 
     def __repr__(self) -> str:
         return f"<Frontier: {len(self):,} of {self.graph.num_vertices:,} vertices>"
+
+
+def require_elements(device: Device, size: int, dtype: Any) -> None:
+    """Raise ``NotEnoughMemoryError`` unless an array of ``size`` elements fits."""
+    device.require(size * np.dtype(dtype).itemsize, f"an array of {size:,} elements")
 
 
 def _filling(value: Any, dtype: Any) -> np.generic:

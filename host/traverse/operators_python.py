@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpu_pregel.host.traverse.compiled_arithmetic import compiled_value
 from gpu_pregel.host.traverse.functions import interpreted_function
 from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit, line_of
 from gpu_pregel.host.traverse.labels import LabelBodies
-from gpu_pregel.host.traverse.pairs import PairBodies, check_ends, edge_ends, pair_in_words
+from gpu_pregel.host.traverse.pairs import PairBodies, check_ends, compile_pairs, edge_ends, pair_in_words
 from gpu_pregel.host.traverse.rows import RowBodies, message_fields
 from gpu_pregel.kernels.traverse.fields import Fields
 from gpu_pregel.kernels.traverse.tables import EMPTY
@@ -200,8 +201,8 @@ class PythonOperators:
         if returns is None:
             return None
         results = [np.asarray(result).item() for result in results]
-        dtype = np.float64 if any(isinstance(result, float) for result in results) else np.int64
-        return np.array(results, dtype) if returns == "pairs" else sum(results)
+        dtype = _dtype_of_pairs(bodies, returns, results)
+        return np.array(results, dtype) if returns == "pairs" else sum(results, dtype.type(0).item())
 
     def _push(
         self, csr: CSR, body: Function, receives: Function | None, active: PythonSet, arrays: tuple[Any, ...]
@@ -283,6 +284,14 @@ def _fields_of(bodies: RowBodies, messages: Iterator[Any]) -> Fields:
         first = next(messages, 0)
     parts = first if isinstance(first, tuple) else (first,)
     return Fields(tuple(np.asarray(part).dtype for part in parts), isinstance(first, tuple))
+
+
+def _dtype_of_pairs(bodies: PairBodies, returns: str, results: list[Any]) -> np.dtype[Any]:
+    """Return the dtype of the results of pairs: that which a compiler finds or, where it finds none, theirs."""
+    is_float = any(isinstance(result, float) for result in results)
+    with suppress(ProgramError):
+        is_float = is_float or compile_pairs(bodies, returns).total == np.float64
+    return np.dtype(np.float64 if is_float else np.int64)
 
 
 def _row(csr: CSR, row: int) -> Iterator[tuple[int, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, NotEnoughMemoryError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from tests.counts import count
@@ -221,6 +222,31 @@ def test_positions_of_any_integer_dtype(device: str) -> None:
 
 
 BAD_POSITIONS = ([3], [0, -1], [1 << 40])
+
+
+@DEVICES
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_equal_floats_keep_their_order(device: str, dtype: str) -> None:
+    """0 and -0 are equal, and so are all NaN."""
+    frontier, values = frontier_on(device), numbers(dtype)
+    found = frontier.download(gp.arrays.sort(frontier.upload(values)))
+    assert found.tobytes() == values[np.argsort(values, kind="stable")].tobytes()
+
+
+@DEVICES
+def test_arrays_that_do_not_fit_memory_are_refused(device: str) -> None:
+    frontier = frontier_on(device)
+    values = frontier.upload(np.arange(3))
+    makers: list[Callable[[int], Any]] = [
+        lambda size: frontier.full(0, "int64", size),
+        lambda size: gp.arrays.arange(frontier, size),
+        lambda size: gp.arrays.random_keys(frontier, 1, size),
+        lambda size: gp.arrays.histogram(values, size),
+    ]
+    for size in (1 << 50, 1 << 62):
+        for make in makers:
+            with pytest.raises(NotEnoughMemoryError, match=f"an array of {size:,} elements.* needs"):
+                make(size)
 
 
 @DEVICES

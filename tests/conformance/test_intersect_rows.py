@@ -93,6 +93,17 @@ def test_common_neighbours_are_those_of_sets(device: str, directed: bool, weight
 
 
 @DEVICES
+def test_sums_of_floats_are_floats_without_common_neighbours(device: str) -> None:
+    frontier = gp.Frontier(gp.Graph.from_edgelist([0], [1]), device=device)
+
+    def half(i: Any, u: Any, v: Any, w: Any, weight_u: Any, weight_v: Any) -> Any:
+        return 0.5
+
+    assert frontier.download(gp.intersect_rows(half, frontier)).dtype == np.float64
+    assert isinstance(gp.intersect_rows(half, frontier, returns="sum"), float)
+
+
+@DEVICES
 def test_random_graphs_with_repeated_edges_and_self_loops(device: str) -> None:
     @examples(device, given=edge_lists(max_vertices=9, max_edges=60), directed=st.booleans(), weighted=st.booleans())
     def check(given: Any, directed: bool, weighted: bool) -> None:

@@ -289,6 +289,12 @@ def test_invalid_arguments_of_katz_centrality(arguments: dict[str, Any], error: 
         gp.katz_centrality(gp.Graph.from_edgelist([0, 1], [1, 2]), device="cpu", **arguments)
 
 
+@pytest.mark.parametrize("device", ["cpu", "emulated", "python"])
+def test_katz_scores_that_overflow_name_alpha_on_every_device(device: str) -> None:
+    with pytest.raises(ArgumentError, match="alpha=50 is too large for this graph"):
+        gp.katz_centrality(gp.Graph.from_edgelist([0, 1], [1, 2]), alpha=50, device=device)
+
+
 def test_subnormal_weights_have_a_finite_alpha() -> None:
     graph = gp.Graph.from_edgelist([0], [1], [5e-324])
     scores = gp.katz_centrality(graph, normalized=False, device="cpu")
