@@ -95,10 +95,9 @@ def sample_rows(
     Raises
     ------
     ArgumentError
-        ``k`` is below -1, or -1 with ``replace`` or ``weighted``; a vertex is not in the graph; the vertices are on
-        another device.
+        ``k`` is below -1, or -1 with ``replace`` or ``weighted``; the vertices are on another device.
     GraphError
-        ``weighted``, and the graph has no weights, or one is negative or not finite.
+        A vertex is not in the graph; or ``weighted``, and the graph has no weights, or one is negative or not finite.
     ArgumentTypeError
         An argument has the wrong type.
     NotEnoughMemoryError
@@ -127,7 +126,9 @@ def sample_rows(
     each = items(rows.size, device)
     counts = each.full(0, np.int64)
     if process_vertices(_count_row, each, [rows, indptr, k, replace, counts]):
-        raise ArgumentError(f"vertices: numbers of vertices are from 0 to {graph.num_vertices - 1:,}")
+        numbers, n = device.download(rows), graph.num_vertices
+        wrong = numbers[(numbers < 0) | (numbers >= n)][0]
+        raise GraphError(f"vertices: no vertex {wrong:,} in a graph of {n:,} vertices: use numbers below {n:,}")
     offsets = arrays.prefix_sums(counts)
     total = int(device.download(offsets[rows.size :])[0])
     device.require(_EDGE_BYTES * total, f"sampling {total:,} edges")
