@@ -14,7 +14,7 @@ from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import PythonState, interpret_program
 from gpu_pregel.host.programs.state import ProgramState
-from gpu_pregel.host.traverse.interpreted import line_of, text_of
+from gpu_pregel.host.traverse.functions import line_of, text_of
 from gpu_pregel.kernels.programs.failures_cuda import FunctionFailure
 
 Array = np.ndarray[Any, Any]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gpu_pregel.errors import VertexError
-from gpu_pregel.host.traverse.functions import interpreted_function
-from gpu_pregel.host.traverse.interpreted import MisfitError, fit, indexed_expression, line_of
+from gpu_pregel.host.traverse.functions import interpreted_function, line_of
+from gpu_pregel.host.traverse.interpreted import MisfitError, fit, indexed_expression
 from gpu_pregel.kernels.programs.functions import VertexContext
 from gpu_pregel.kernels.programs.stages import stage_of
 from gpu_pregel.kernels.traverse.fields import Fields

@@ -8,7 +8,7 @@ from typing import Any
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.programs.master_step import Decision, MasterStep
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.traverse.interpreted import line_of
+from gpu_pregel.host.traverse.functions import line_of
 from gpu_pregel.kernels.traverse.fields import named_type
 
 

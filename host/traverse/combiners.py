@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ProgramError
-from gpu_pregel.host.traverse.functions import check_callable
+from gpu_pregel.host.traverse.functions import check_callable, line_of
 from gpu_pregel.kernels.library.fingerprint import may_loop
 from gpu_pregel.kernels.traverse.fields import Fields
 
@@ -108,8 +108,6 @@ def _check_laws(function: Callable[[Any, Any], Any], identity: Any, fields: Fiel
             laws.append(("combine(identity, {0})", "", call(identity, a), a, (a,)))
     for one, other, is_one, is_other, given in laws:
         if not np.allclose(is_one, is_other, 1e-3, 0, equal_nan=True):
-            from gpu_pregel.host.traverse.interpreted import line_of
-
             one, other = (text.format(*map(_in_words, given)) for text in (one, other))
             found = f"{one} is {_in_words(is_one)}" + (f" and {other} is {_in_words(is_other)}" if other else "")
             raise ProgramError(

@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 from gpu_pregel.errors import EmulationError, GpuPregelError, ProgramError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.traverse.interpreted import line_of, text_of
+from gpu_pregel.host.traverse.functions import line_of, text_of
 from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.operators_python import AnyBodies, PythonOperators, PythonSet
 from gpu_pregel.host.traverse.pairs import PairBodies, pair_in_words

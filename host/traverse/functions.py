@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Callable, Iterator, Mapping
-from types import CellType, CodeType, FunctionType, MappingProxyType
+from types import CellType, CodeType, FunctionType, MappingProxyType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -186,3 +187,23 @@ class _Copies:
         if isinstance(value, FunctionType) and not is_of_library(value):
             return self.copy(value)
         return self._value(value)
+
+
+def line_of(function: Any, trace: TracebackType | None = None) -> str:
+    """Return the file and line in which a traceback leaves the user's code, or those of the function, with its text."""
+    code = getattr(function, "py_func", function).__code__
+    file, line = code.co_filename, code.co_firstlineno
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
+        if name not in ("numpy", "collections", "gpu_pregel") or trace.tb_frame.f_code is code:
+            file, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    if file == "<string>":  # a built-in combiner
+        return ""
+    text = linecache.getline(file, line).strip()
+    return f"{file}, line {line}{f': {text}' if text else ''}"
+
+
+def text_of(error: Exception) -> str:
+    """Return the class and text of an error."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

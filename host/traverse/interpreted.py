@@ -42,26 +42,6 @@ def indexed_expression(trace: TracebackType | None) -> str:
     return f"{text.encode()[begin:end].decode()}: "
 
 
-def line_of(function: Any, trace: TracebackType | None = None) -> str:
-    """Return the file and line in which a traceback leaves the user's code, or those of the function, with its text."""
-    code = getattr(function, "py_func", function).__code__
-    file, line = code.co_filename, code.co_firstlineno
-    while trace is not None:
-        name = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
-        if name not in ("numpy", "collections", "gpu_pregel") or trace.tb_frame.f_code is code:
-            file, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
-        trace = trace.tb_next
-    if file == "<string>":  # a built-in combiner
-        return ""
-    text = linecache.getline(file, line).strip()
-    return f"{file}, line {line}{f': {text}' if text else ''}"
-
-
-def text_of(error: Exception) -> str:
-    """Return the class and text of an error."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
 BOOL = Fields((np.dtype(np.bool_),), False)
 """The result of a function that answers yes or no."""
 

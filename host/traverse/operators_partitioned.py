@@ -20,7 +20,7 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.bodies import Bodies
 from gpu_pregel.host.traverse.exchange import LOCAL, Exchange
-from gpu_pregel.host.traverse.interpreted import line_of
+from gpu_pregel.host.traverse.functions import line_of
 from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.operator_contract import DeviceOperators
 from gpu_pregel.host.traverse.pairs import PairBodies

@@ -14,8 +14,8 @@ from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.traverse.bodies import EXPECTED, Bodies, Function, kernel_of, read_only_error
 from gpu_pregel.host.traverse.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.traverse.compiled_arithmetic import compiled_value
-from gpu_pregel.host.traverse.functions import interpreted_function
-from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit, line_of
+from gpu_pregel.host.traverse.functions import interpreted_function, line_of
+from gpu_pregel.host.traverse.interpreted import STRICT, MisfitError, fit
 from gpu_pregel.host.traverse.labels import LabelBodies
 from gpu_pregel.host.traverse.pairs import PairBodies, check_ends, compile_pairs, edge_ends, pair_in_words
 from gpu_pregel.host.traverse.rows import RowBodies, message_fields
