@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -79,6 +80,7 @@ _SAMPLES = 3, 1, 2
 """The numbers on which combiners are tried."""
 
 
+@functools.lru_cache(maxsize=64)
 def _check_laws(function: Callable[[Any, Any], Any], identity: Any, fields: Fields) -> None:
     """Raise ``ProgramError`` if a combiner's results depend on the order of some small messages, or of its identity.
 

@@ -21,6 +21,7 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 from gpu_pregel.kernels.traverse import edges_cuda, guards_cuda, labels_cuda, vertices_cuda
 from gpu_pregel.kernels.traverse.combining_cuda import Combining
 from gpu_pregel.kernels.traverse.edges_cuda import position_type
+from gpu_pregel.kernels.traverse.fields import Fields
 from gpu_pregel.kernels.traverse.frontier_cuda import RowOutput
 from gpu_pregel.kernels.traverse.pairs_cuda import PairFunctions, make_intersect
 from gpu_pregel.kernels.traverse.reduce_cuda import RowFunctions, make_reduce
@@ -161,18 +162,7 @@ def make_label_kernels(bodies: LabelBodies, returns: str | None, offset: np.dtyp
         for role, (_, arguments) in bodies.roles.items()
     }
     functions, records = _guarded(plain)
-    combine, identity = resolve_combiner("max", one.fields)
-    combining = Combining(
-        message=one.fields,
-        identity=identity,
-        combine=device_function(combine, jit_cuda.device),
-        absorbing=None,
-        takes_first=False,
-        tracks=False,
-        by_row=True,
-        offset=position_type(offset),
-        load=labels_cuda.load_key,
-    )
+    combining = _combining("max", one.fields, offset, load=labels_cuda.load_key)
     labels = labels_cuda.LabelFunctions(
         **{"weigh": None, **functions},
         combining=combining,
@@ -213,26 +203,31 @@ def make_pair_kernels(
     finish_kinds = (*(numba.types.int64,) * 3, numba_type(one.fields), *kinds)
     plain = {"visit": (one.visit, bodies.visit_arguments, 4), "finish": (one.finish, finish_kinds, 1)}
     guarded, records = _guarded(plain)
-    combine, identity = resolve_combiner("sum", one.fields)
-    combining = Combining(
-        message=one.fields,
+    functions = PairFunctions(
+        **guarded,
+        is_silent=one.is_silent,
+        ends=ends,
+        combining=_combining("sum", one.fields, offset),
+        offset=offset,
+        **_surroundings(bodies, RowOutput(returns, one.total, offset), records=records),
+    )
+    return PairKernels(*make_intersect(functions), one.fields.dtypes[0], one.total, records)
+
+
+def _combining(combine: str, fields: Fields, offset: np.dtype[Any], **options: Any) -> Combining:
+    """Return how results of edges are combined by a built-in combiner, over whole rows."""
+    function, identity = resolve_combiner(combine, fields)
+    return Combining(
+        message=fields,
         identity=identity,
-        combine=device_function(combine, jit_cuda.device),
+        combine=device_function(function, jit_cuda.device),
         absorbing=None,
         takes_first=False,
         tracks=False,
         by_row=True,
         offset=position_type(offset),
+        **options,
     )
-    functions = PairFunctions(
-        **guarded,
-        is_silent=one.is_silent,
-        ends=ends,
-        combining=combining,
-        offset=offset,
-        **_surroundings(bodies, RowOutput(returns, one.total, offset), records=records),
-    )
-    return PairKernels(*make_intersect(functions), one.fields.dtypes[0], one.total, records)
 
 
 def _surroundings(

@@ -82,8 +82,8 @@ _KERNELS = faults_in(
     ),
     (
         "tables are read as if nobody wrote them",
-        "        load=labels_cuda.load_key,\n",
-        "",
+        ", load=labels_cuda.load_key)",
+        ")",
         _PTX,
     ),
     (
